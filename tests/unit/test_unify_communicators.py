@@ -14,6 +14,7 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
 from vtrace.unify.merge.communicators import UNDEFINED
 from vtrace.unify.model.process_definitions import CommMembers, CommPeer, LocalComm, ProcessDefinitions
+from vtrace.unify.model.process_maps import ProcessPlace
 
 WORLD = 7
 
@@ -25,6 +26,10 @@ class Process:
     world: int = WORLD
     number: int = 0
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
+
+    @property
+    def place(self) -> ProcessPlace:
+        return ProcessPlace(index=self.index)
 
     def comm(self, number: int, kind: str, parent: int | None, size: int, rank: int, **more: int) -> None:
         values = {"tag": 0, "hash": 0, "serial": 0, "remote": 0, **more}

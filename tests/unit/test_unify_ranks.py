@@ -22,6 +22,7 @@ from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
 from vtrace.unify.merge.dedup import ConcatStep, MergedDefinitions, Named, numbered
 from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
+from vtrace.unify.model.process_maps import ProcessPlace
 
 Value = TypeVar("Value")
 WORLD = 77
@@ -38,6 +39,10 @@ class Process:
     @property
     def index(self) -> int:
         return self.rank
+
+    @property
+    def place(self) -> ProcessPlace:
+        return ProcessPlace(index=self.index)
 
     def comm(self, local: int, kind: str, tag: int, hash_: int, size: int, rank: int) -> None:
         self.definitions.comms[local] = LocalComm(

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from vtrace.io.archive.definitions import Comm, Group
 from vtrace.io.archive.writer import Definitions
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.merge.communicators import Member, MpiProcesses
+from vtrace.unify.merge.communicators import MpiProcesses
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.merge import merge_communicators
 from vtrace.unify.model.id_tables import Ids
 
@@ -26,11 +28,14 @@ class MergedComms:
 
 
 def merged_comms(
-    processes: Sequence[Member], masters: list[int], indices: Mapping[tuple[int, int | None], int], ranks: Ranks
+    processes: Sequence[Any], masters: list[int], indices: Mapping[tuple[int, int | None], int], ranks: Ranks
 ) -> MergedComms:
-    """masters: main location of each MPI process; only their number matters on ranks other than 0. indices: by world
-    and rank.
+    """processes: with number, world, place and definitions. masters: main location of each MPI process; only their
+    number matters on ranks other than 0. indices: by world and rank.
     """
     definitions = Definitions()
-    found, incomplete = merge_communicators(processes, MpiProcesses(len(masters), masters, indices), definitions, ranks)
-    return MergedComms(definitions.comm_groups, definitions.comms, found.ids, found.peer_offsets, incomplete)
+    builders = [MapsBuilder(process) for process in processes]
+    incomplete = merge_communicators(builders, MpiProcesses(len(masters), masters, indices), definitions, ranks)
+    ids = [builder.maps.comms for builder in builders]
+    offsets = [builder.maps.comm_peer_offset for builder in builders]
+    return MergedComms(definitions.comm_groups, definitions.comms, ids, offsets, incomplete)

@@ -77,8 +77,8 @@ def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
     """Returns the rows of this rank's processes, by OTF2's id of the location."""
     found: dict[int, CoverageRow] = {}
     for process in run.processes:
-        numbers = [*((process.first + i, n) for i, n in enumerate(process.contents.locations))]
-        numbers += [(process.heap, HEAP)] if process.heap is not None else []
+        numbers = [*((process.place.first + i, n) for i, n in enumerate(process.contents.locations))]
+        numbers += [(process.place.heap, HEAP)] if process.place.heap is not None else []
         found |= {id: row_of(id, process, number, results[id]) for id, number in numbers}
     return found
 

@@ -117,7 +117,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     begin, end, ns, count, classes, reason = gap
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
-    if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
+    if name == OVERWRITTEN and begin == BEGIN and process.maps is not None:
         begin = process.archive_ns(process.definitions.first_ticks.get(number, process.contents.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, ns=None if end == END else ns, events=count, kind=kind, reason=name)
@@ -167,7 +167,7 @@ def _selected(process: Process) -> Iterator[Gap]:
     """Yields intervals for the functions that the program selected while it ran, after those of VT_FUNCTIONS."""
     changes = []
     for key, value in process.definitions.properties.items():
-        if key.startswith(_SELECTION) and process.curve is not None and process.maps is not None:
+        if key.startswith(_SELECTION) and process.maps is not None:
             ticks, _, patterns = str(value).partition(" ")
             changes.append((process.archive_ns(int(ticks)), patterns))
     changes.sort()
@@ -181,7 +181,7 @@ def _told(process: Process) -> Iterator[Gap]:
     """Yields the intervals in which the process leaves out events for which it has no record: it told so by a line."""
     for key, value in process.definitions.properties.items():
         ticks, _, classes = str(value).partition(" ")
-        if key.startswith(LEFT_OUT) and process.curve is not None and process.maps is not None:
+        if key.startswith(LEFT_OUT) and process.maps is not None:
             begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             yield Gap(
                 begin, END, ns=None, events=UNKNOWN, kind=classes or "all", reason=key.removeprefix(LEFT_OUT), told=True
@@ -203,7 +203,7 @@ def _without_values(process: Process, number: int) -> Iterator[Gap]:
             yield Gap(BEGIN, END, ns=None, events=UNKNOWN, kind=COUNTERS, reason=f"{key.removeprefix(REFUSED)}: {why}")
     for key, kind in ((UNSAMPLED, SAMPLES), (UNCOUNTED, COUNTERS)):
         text = process.definitions.properties.get(f"{key}{number}")
-        if text is not None and process.curve is not None and process.maps is not None:
+        if text is not None and process.maps is not None:
             ticks, _, why = str(text).partition(" ")
             begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why

@@ -30,6 +30,7 @@ from vtrace.unify.model.clock_curves import Clock, span_text
 from vtrace.unify.model.context import Context
 from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_maps import ProcessMaps
 from vtrace.unify.model.traced_run import Run
 
 _DOUBT = 1_000_000
@@ -74,7 +75,7 @@ def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, *, co
             continue
         ns, shifts = repaired.knots[int(parts.clocks[process.number])]
         if len(ns):
-            process.maps = replace(process.maps, shift_ns=ns, shifts=shifts)
+            process.maps = process.maps.shifted(ns, shifts)
     for line in _lines(repaired):
         console.detail(line)
     if repaired.left:
@@ -99,8 +100,8 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
             opened = [stack.enter_context(process.events(number))[0] for number in numbers]
             streams = [stream for stream in opened if stream is not None]
             own = {local: comm.rank for local, comm in process.definitions.comms.items()}
-            peers = _user_peers(process, streams, parts)
-            maps = replace(process.maps, user_peers=peers, comm_ranks=table(own))
+            peers = _user_peers(process.maps, streams, parts)
+            maps = replace(process.maps.common, user_peers=peers, comm_ranks=table(own))
             found[process.number] = ends.find(streams, maps, process.number, ranks.rank)
 
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -119,10 +120,10 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
     return found
 
 
-def _user_peers(process: Process, streams: Sequence[Stream], parts: Parts) -> Processes:
+def _user_peers(maps: ProcessMaps, streams: Sequence[Stream], parts: Parts) -> Processes:
     """Returns the processes of the other ends of the messages of the user API, in the order of streams."""
     none = np.empty(0, np.int64)
-    others = np.concatenate([none, *(process.user_others.get(stream.location, none) for stream in streams)])
+    others = np.concatenate([none, *(maps.user_others.get(stream.location, none) for stream in streams)])
     if not len(others):
         return np.empty(0, np.uint32)
     order = np.argsort(parts.firsts, kind="stable")
@@ -167,7 +168,7 @@ def _lines(repaired: Repaired) -> list[str]:
 def _about(process: Process) -> _ProcessClocks:
     known, comms = process.definitions, {}
     topologies: set[int | None] = set()
-    table = process.maps.comms if process.maps is not None else ()
+    table = process.maps.common.comms if process.maps is not None else ()
     for local, comm in sorted(known.comms.items()):
         if comm.kind in _TOPOLOGIES or (comm.kind == COMM_KINDS["DUP"] and comm.parent in topologies):
             topologies.add(local)
@@ -176,7 +177,7 @@ def _about(process: Process) -> _ProcessClocks:
     contents = process.contents
     incomplete = contents.missing_files or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
     doubtful = bool(process.died or contents.problems or known.lost or incomplete)
-    return _ProcessClocks(process.index, process.first, doubtful, comms)
+    return _ProcessClocks(process.place.index, process.place.first, doubtful, comms)
 
 
 def _parts(count: int, about: Mapping[int, _ProcessClocks], clocks: Sequence[Clock], definitions: Definitions) -> Parts:

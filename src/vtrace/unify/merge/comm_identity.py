@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge.members import Identity
+from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalComm, ProcessDefinitions
 
 CommTable = dict[int, Identity]
@@ -35,13 +35,6 @@ def parent_of(own: CommTable, local: int, comm: LocalComm) -> Identity | None:
     if comm.parent is None or comm.parent >= local or KIND_NAMES.get(comm.kind) == "INTER_CREATE":
         return None
     return own.get(comm.parent)
-
-
-class Defined(Protocol):
-    """The field of a process that this module reads."""
-
-    @property
-    def definitions(self) -> ProcessDefinitions: ...
 
 
 class Identifier:
@@ -91,7 +84,7 @@ class IntercommStep:
     those that come from these, and so on.
     """
 
-    def __init__(self, processes: Sequence[Defined], pairs: ConnectionPairs, known: Intercomms) -> None:
+    def __init__(self, processes: Sequence[Process], pairs: ConnectionPairs, known: Intercomms) -> None:
         """known: decision of the step before, empty for the first step."""
         self._processes, self._identifier = processes, Identifier(pairs, known)
 

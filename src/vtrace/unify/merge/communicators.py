@@ -6,9 +6,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +19,11 @@ from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge import members
 from vtrace.unify.merge.comm_identity import KIND_NAMES, CommTable, ConnectionPairs, Identifier, parent_of
 from vtrace.unify.merge.dedup import MergedDefinitions, first_name, numbered
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, OwnPlaces
 from vtrace.unify.model.id_tables import Ids
-from vtrace.unify.model.process_definitions import CommGrid, ProcessDefinitions
+from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import CommGrid
 
 _MOST_DIMENSIONS = 32
 _MOST_UNKNOWN = 1 << 20
@@ -36,20 +37,6 @@ _MADE_BY = {
 }  # fmt: skip
 _WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN", "PARTITIONED")
 """Kinds of communicators without a creation event on all of their members."""
-
-
-class Member(Protocol):
-    """The fields of a process that this module reads. number: its place among all processes; index: its place among all
-    MPI processes, None without MPI."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def world(self) -> int: ...
-    @property
-    def index(self) -> int | None: ...
-    @property
-    def definitions(self) -> ProcessDefinitions: ...
 
 
 class _KnownComm(MergedDefinitions[Identity, MergedComm]):
@@ -82,13 +69,11 @@ class Numbering(NamedTuple):
     sides: dict[Identity, tuple[frozenset[int], int]]
 
 
-@dataclass
-class Communicators:
-    """The communicators of this rank's processes: OTF2's ids, and the offset of ranks in the remote group of an
-    inter-communicator; both per process, indexed by its own ids."""
+class _OwnComms(NamedTuple):
+    """The identities of a process's communicators, by its own ids."""
 
-    ids: list[Ids]
-    peer_offsets: list[Ids]
+    builder: MapsBuilder
+    identities: CommTable
 
 
 class ConnectionStep:
@@ -98,7 +83,7 @@ class ConnectionStep:
     side is odd. The decision is the time of one side by tag and time of the other.
     """
 
-    def __init__(self, processes: Sequence[Member]) -> None:
+    def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
 
     def contribute(self) -> Times:
@@ -130,16 +115,16 @@ class IdentityStep:
     The decision is the set of communicators with unknown members. Raises FormatError for impossible sizes.
     """
 
-    def __init__(self, processes: Sequence[Member], identifier: Identifier, world: MpiProcesses) -> None:
-        self._processes, self._identifier, self._world = processes, identifier, world
-        self.tables: list[CommTable] = []
-        """The tables of this rank's processes."""
+    def __init__(self, builders: Sequence[MapsBuilder], identifier: Identifier, world: MpiProcesses) -> None:
+        self._builders, self._identifier, self._world = builders, identifier, world
+        self.own: list[_OwnComms] = []
+        """Those of this rank's processes."""
         self.merged: dict[Identity, MergedComm] = {}
         """On rank 0: the communicators of all processes, in their order."""
 
     def contribute(self) -> tuple[_Known, Lists]:
-        known, self.tables = _identify(self._processes, self._identifier, self._world.count + _MOST_UNKNOWN)
-        return known, _written(self._processes, self.tables)
+        known, self.own = _identify(self._builders, self._identifier, self._world.count + _MOST_UNKNOWN)
+        return known, _written(self.own)
 
     def join(self, one: tuple[_Known, Lists], other: tuple[_Known, Lists]) -> tuple[_Known, Lists]:
         return one[0].join(other[0]), members.join_lists(one[1], other[1])
@@ -158,16 +143,15 @@ class MemberStep:
     """
 
     def __init__(
-        self, processes: Sequence[Member], identities: IdentityStep, unknown: set[Identity], world: MpiProcesses,
-        *, definitions: Definitions,
-    ) -> None:  # fmt: skip
-        self._processes, self._identities, self._unknown = processes, identities, unknown
+        self, identities: IdentityStep, unknown: set[Identity], world: MpiProcesses, definitions: Definitions
+    ) -> None:
+        self._identities, self._unknown = identities, unknown
         self._world, self._definitions = world, definitions
         self.incomplete: list[str] = []
         """On rank 0: names of communicators with unknown members."""
 
     def contribute(self) -> OwnPlaces:
-        return _places(self._processes, self._identities.tables, self._unknown)
+        return _places(self._identities.own, self._unknown)
 
     def join(self, one: OwnPlaces, other: OwnPlaces) -> OwnPlaces:
         return members.join_places(one, other)
@@ -182,21 +166,13 @@ class MemberStep:
         sides = {identity: (comm.first, comm.second) for identity, comm in merged.items() if comm.second}
         return Numbering(numbered([*merged]), sides)
 
-    def maps(self, numbering: Numbering) -> Communicators:
-        """Returns the tables of this rank's processes."""
-        found = Communicators([], [])
-        for process, table in zip(self._processes, self._identities.tables, strict=True):
-            shifts = {local: _shift(numbering.sides.get(identity), process) for local, identity in table.items()}
-            ids = {local: numbering.numbers[identity] for local, identity in table.items()}
-            found.ids.append(_by_id(ids, UNDEFINED))
-            found.peer_offsets.append(_by_id(shifts, 0))
-        return found
-
-
-def without_mpi(processes: Sequence[Member]) -> Communicators:
-    """Returns the tables of processes in a run without MPI: they have no communicators."""
-    none = np.empty(0, np.uint32)
-    return Communicators([none for _ in processes], [none for _ in processes])
+    def fill(self, numbering: Numbering) -> None:
+        """Sets the communicators of this rank's processes."""
+        for own in self._identities.own:
+            index, maps = own.builder.process.place.index, own.builder.maps
+            shifts = {local: _shift(numbering.sides.get(comm), index) for local, comm in own.identities.items()}
+            ids = {local: numbering.numbers[identity] for local, identity in own.identities.items()}
+            maps.comms, maps.comm_peer_offset = _by_id(ids, UNDEFINED), _by_id(shifts, 0)
 
 
 def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
@@ -205,28 +181,32 @@ def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
     return same_array(found)
 
 
-def _written(processes: Sequence[Member], tables: Sequence[CommTable]) -> Lists:
+def _written(everyone: Sequence[_OwnComms]) -> Lists:
     lists: Lists = {}
-    for process, own in zip(processes, tables, strict=True):
-        for of, more in members.written(process.number, process.definitions, own).items():
+    for own in everyone:
+        process = own.builder.process
+        for of, more in members.written(process.number, process.definitions, own.identities).items():
             lists.setdefault(of, []).extend(more)
     return members.join_lists({}, lists)
 
 
-def _places(processes: Sequence[Member], tables: Sequence[CommTable], wanted: set[Identity]) -> OwnPlaces:
-    pairs = zip(processes, tables, strict=True)
-    places = (
-        members.places_in(p.number, p.index, definitions=p.definitions, own=own, wanted=wanted) for p, own in pairs
-    )
-    none: OwnPlaces = {}
-    return reduce(members.join_places, places, none)
+def _places(everyone: Sequence[_OwnComms], wanted: set[Identity]) -> OwnPlaces:
+    found: OwnPlaces = {}
+    for own in everyone:
+        process = own.builder.process
+        places = members.places_in(
+            process.number, process.place.index, definitions=process.definitions, own=own.identities, wanted=wanted
+        )
+        members.join_places(found, places)
+    return found
 
 
-def _identify(processes: Sequence[Member], identifier: Identifier, most: int) -> tuple[_Known, list[CommTable]]:
-    """Returns the distinct communicators of this rank's processes, and their identities by process and own id."""
+def _identify(builders: Sequence[MapsBuilder], identifier: Identifier, most: int) -> tuple[_Known, list[_OwnComms]]:
+    """Returns the distinct communicators of this rank's processes, and those of each process."""
     known = _KnownComm()
-    tables: list[CommTable] = []
-    for process in processes:
+    found: list[_OwnComms] = []
+    for builder in builders:
+        process = builder.process
         own, _ = identifier.identify(process.definitions)
         for local, identity in own.items():
             comm = process.definitions.comms[local]
@@ -249,8 +229,8 @@ def _identify(processes: Sequence[Member], identifier: Identifier, most: int) ->
                     grid=grid,
                 )
                 known.add(identity, order, about)
-        tables.append(own)
-    return known, tables
+        found.append(_OwnComms(builder, own))
+    return known, found
 
 
 def _define(merged: Mapping[Identity, MergedComm], definitions: Definitions) -> None:
@@ -291,6 +271,6 @@ def _default_name(kind: str, parent: str | None) -> str:
     return f"{_MADE_BY[kind]} of {parent}" if parent else _MADE_BY[kind]
 
 
-def _shift(sides: tuple[frozenset[int], int] | None, process: Member) -> int:
+def _shift(sides: tuple[frozenset[int], int] | None, index: int | None) -> int:
     """Returns the offset of ranks in the remote group: the size of the first group for its members, else 0."""
-    return sides[1] if sides is not None and process.index in sides[0] else 0
+    return sides[1] if sides is not None and index in sides[0] else 0

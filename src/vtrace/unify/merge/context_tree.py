@@ -5,6 +5,7 @@ alone: by depth, then by the context around it, then by step."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,11 +61,12 @@ def find_contexts(
 
     def find(task: tuple[Process, int]) -> None:
         process, number = task
-        maps = process.maps_of(number)
+        if process.maps is None:
+            return
         with process.events(number) as (events, samples):
-            sampled = process.sampled(number, samples)
-            if maps is not None and sampled is not None:
-                found[process.number, number] = kernel.contexts(events, maps, sampled)
+            sampled = process.maps.sampled(number, samples)
+            if sampled is not None:
+                found[process.number, number] = kernel.contexts(events, process.maps.of(number), sampled)
 
     with context.salvageable():
         stored = ranks.total([sum(process.contents.stored_of(number) for process, number in tasks)])[0]
@@ -82,9 +84,12 @@ def find_contexts(
     everyone = ranks.reduce(union, lambda one, other: merge_trees([one, other])[0])
     whole = ranks.first(lambda: everyone)
     numbers = merge_trees([whole, *own])[1][1:]
-    by_number = {process.number: process for process in processes}
-    for (process, location), mine in zip(sorted(found), numbers, strict=True):
-        by_number[process].contexts[location] = mine - np.uint32(1)  # the root has no number in OTF2
+    contexts: dict[int, dict[int, U4]] = {}
+    for (number, location), mine in zip(sorted(found), numbers, strict=True):
+        contexts.setdefault(number, {})[location] = mine - np.uint32(1)  # the root has no number in OTF2
+    for process in processes:
+        if process.maps is not None:
+            process.maps = replace(process.maps, contexts=contexts.get(process.number, {}))
     if ranks.root:
         definitions.contexts = _definitions(whole, steps, lines)
 

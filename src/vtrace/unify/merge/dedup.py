@@ -8,9 +8,10 @@ the number of ranks nor on the distribution of processes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.model.process import Process
 
 Key = TypeVar("Key", bound=Hashable)
@@ -79,21 +80,21 @@ def numbered(keys: Sequence[Key]) -> dict[Key, int]:
 class EqualStep(ABC, Generic[Key]):
     """The step (parallel.exchange.Step) of definitions that are merged if they are equal."""
 
-    def __init__(self, processes: Sequence[Process], own: Callable[[Process], Mapping[int, Key]]) -> None:
+    def __init__(self, builders: Sequence[MapsBuilder], own: Callable[[Process], Mapping[int, Key]]) -> None:
         """own: returns the definitions of a process, by its own ids."""
-        self.processes, self.own = processes, own
+        self._builders, self.own = builders, own
 
     def contribute(self) -> MergedDefinitions[Key, None]:
         merged: MergedDefinitions[Key, None] = MergedDefinitions()
         seen: dict[int, Mapping[int, Key]] = {}  # many processes share a table
-        for process in self.processes:
-            own = self.own(process)
+        for builder in self._builders:
+            own = self.own(builder.process)
             if id(own) in seen:
                 continue
             seen[id(own)] = own
             for local, key in sorted(own.items()):
                 if key not in merged:
-                    merged.add(key, (process.number, local), None)
+                    merged.add(key, (builder.process.number, local), None)
         return merged
 
     def join(
@@ -110,15 +111,14 @@ class EqualStep(ABC, Generic[Key]):
     def define(self, keys: Sequence[Key]) -> None:
         """On rank 0: adds the definitions, in their order, to those of the archive."""
 
-    def ids(self, keys: Sequence[Key]) -> list[dict[int, int]]:
-        """Returns for each of this rank's processes the place of each definition in keys, by its own ids."""
-        numbers, known, found = numbered(keys), dict[int, tuple[Mapping[int, Key], dict[int, int]]](), []
-        for process in self.processes:
-            own = self.own(process)
+    def ids(self, keys: Sequence[Key]) -> Iterator[tuple[MapsBuilder, dict[int, int]]]:
+        """Yields for each of this rank's processes the place of each definition in keys, by its own ids."""
+        numbers, known = numbered(keys), dict[int, tuple[Mapping[int, Key], dict[int, int]]]()
+        for builder in self._builders:
+            own = self.own(builder.process)
             if id(own) not in known:
                 known[id(own)] = own, {local: numbers[key] for local, key in own.items()}
-            found.append(known[id(own)][1])
-        return found
+            yield builder, known[id(own)][1]
 
 
 class ConcatStep(ABC, Generic[Data]):

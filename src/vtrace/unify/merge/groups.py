@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.records import DEFINITIONS
 from vtrace.unify.merge.dedup import EqualStep, MergedDefinitions
-from vtrace.unify.model.id_tables import Ids, Types, types
+from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.model.id_tables import Types, known_id, types
 from vtrace.unify.model.process import Process
 
 _USER, _COMPILER = 1, 2
@@ -37,22 +37,18 @@ _Groups = MergedDefinitions[tuple[str, str], set[int]]
 class UserGroupStep:
     """The program's groups of regions and of metrics."""
 
-    def __init__(
-        self, processes: Sequence[Process], regions: Sequence[Ids], metrics: Sequence[Ids], definitions: Definitions
-    ) -> None:
-        """regions, metrics: OTF2's ids, per process by its own ids."""
-        self._processes, self._regions, self._metrics = processes, regions, metrics
-        self._definitions = definitions
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        """builders: with regions and metrics."""
+        self._builders, self._definitions = builders, definitions
 
     def contribute(self) -> _Groups:
         members = _GroupMembers()
-        for process, own_regions, own_metrics in zip(self._processes, self._regions, self._metrics, strict=True):
+        for builder in self._builders:
+            process, maps = builder.process, builder.maps
             for i, ((what, local), name) in enumerate(process.definitions.members_of.items()):
-                of_regions = what == DEFINITIONS["REGION"]
-                numbers = own_regions if of_regions else own_metrics
-                if local < len(numbers) and numbers[local] != UNDEFINED:
-                    kind = "REGIONS" if of_regions else "METRIC"
-                    members.add((kind, name), (process.number, i), {int(numbers[local])})
+                kind, ids = ("REGIONS", maps.regions) if what == DEFINITIONS["REGION"] else ("METRIC", maps.metrics)
+                if (number := known_id(ids, local)) is not None:
+                    members.add((kind, name), (process.number, i), {number})
         return members
 
     def join(self, one: _Groups, other: _Groups) -> _Groups:
@@ -66,8 +62,8 @@ class UserGroupStep:
 class SpecGroupStep(EqualStep[str]):
     """Groups of the run's file with at least one region, in the file's order. Most processes read the same file."""
 
-    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        super().__init__(processes, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        super().__init__(builders, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
         self._definitions = definitions
 
     def define(self, keys: Sequence[str]) -> None:

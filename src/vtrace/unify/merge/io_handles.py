@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import Definitions, IoFile, IoHandle
 from vtrace.io.local.records import IO_PARADIGMS
 from vtrace.unify.merge.dedup import ConcatStep, EqualStep
-from vtrace.unify.model.id_tables import Ids, table
+from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.model.id_tables import known_id, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
 
@@ -39,7 +39,7 @@ class SharedPathStep:
             known = process.definitions
             for handle in known.handles.values():
                 if handle.paradigm == IO_PARADIGMS["MPI"] and handle.file in known.files:
-                    nodes.setdefault(known.files[handle.file], set()).add(process.node)
+                    nodes.setdefault(known.files[handle.file], set()).add(process.place.node)
         return nodes
 
     def join(self, one: Nodes, other: Nodes) -> Nodes:
@@ -55,36 +55,31 @@ class SharedPathStep:
 class FileStep(EqualStep[tuple[str, int]]):
     """Files: equal paths on a host are one file."""
 
-    def __init__(self, processes: Sequence[Process], shared: set[str], definitions: Definitions) -> None:
+    def __init__(self, builders: Sequence[MapsBuilder], shared: set[str], definitions: Definitions) -> None:
         def own_files(process: Process) -> dict[int, tuple[str, int]]:
             paths = process.definitions.files.items()
-            return {local: (path, _MACHINE if path in shared else process.node) for local, path in paths}
+            return {local: (path, _MACHINE if path in shared else process.place.node) for local, path in paths}
 
-        super().__init__(processes, own_files)
+        super().__init__(builders, own_files)
         self._definitions = definitions
 
     def define(self, keys: Sequence[tuple[str, int]]) -> None:
         self._definitions.files = [IoFile(path, node) for path, node in keys]
 
-    def maps(self, numbers: Sequence[dict[int, int]]) -> list[Ids]:
-        """Returns the tables of this rank's processes; numbers: OTF2's ids by own id."""
-        return [table(own) for own in numbers]
+    def fill(self, keys: Sequence[tuple[str, int]]) -> None:
+        """Sets the files of this rank's processes."""
+        for builder, own in self.ids(keys):
+            builder.maps.files = table(own)
 
 
 class HandleStep(ConcatStep[IoHandle]):
     """Handles: each process has its own."""
 
-    def __init__(
-        self, processes: Sequence[Process], files: Sequence[dict[int, int]], comms: Sequence[Ids],
-        definitions: Definitions,
-    ) -> None:  # fmt: skip
-        """files, comms: OTF2's ids, per process by its own ids."""
-        self._processes, self._definitions = processes, definitions
-        self.own = {}
-        self._places = []
-        for process, own_files, own_comms in zip(processes, files, comms, strict=True):
-            self.own[process.number], places = _handles(process, own_files, own_comms)
-            self._places.append(places)
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        """builders: with files and communicators."""
+        self._definitions = definitions
+        self._handles = [(builder, *_handles(builder)) for builder in builders]
+        self.own = {builder.process.number: handles for builder, handles, _ in self._handles}
 
     def define(self, everyone: dict[int, list[IoHandle]]) -> int:
         handles = self._definitions.handles
@@ -94,19 +89,19 @@ class HandleStep(ConcatStep[IoHandle]):
             handles += [h if h.parent is None else replace(h, parent=first + h.parent) for h in own]
         return base
 
-    def maps(self, firsts: dict[int, int]) -> list[Ids]:
-        """Returns for each of this rank's processes OTF2's ids, by its own ids."""
-        return [
-            table({local: firsts[process.number] + place for local, place in places.items()})
-            for process, places in zip(self._processes, self._places, strict=True)
-        ]
+    def fill(self, firsts: dict[int, int]) -> None:
+        """Sets the handles of this rank's processes."""
+        for builder, _, places in self._handles:
+            first = firsts[builder.process.number]
+            builder.maps.handles = table({local: first + place for local, place in places.items()})
 
 
-def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
+def _handles(builder: MapsBuilder) -> tuple[list[IoHandle], dict[int, int]]:
     """Returns the handles of a process, with parents as places in this list, and their places by own id.
 
     A forked child gets its own handles for the parent's handles that it uses, since these are open at its start.
     """
+    process, maps = builder.process, builder.maps
     handles: list[IoHandle] = []
     numbers: dict[int, int] = {}
     wanted = _wanted(process)
@@ -116,15 +111,14 @@ def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[
         state = None
         if handle.flags & _PRE_CREATED or local in process.definitions.inherited:
             state = (_READ_WRITE if handle.access is None else handle.access, handle.status or _NO_STATUS)
-        comm = int(comms[handle.comm]) if handle.comm is not None and handle.comm < len(comms) else UNDEFINED
         numbers[local] = len(handles)
         handles.append(
             IoHandle(
                 name=_name(process, handle),
-                file=files.get(-1 if handle.file is None else handle.file),
+                file=known_id(maps.files, handle.file),
                 paradigm=handle.paradigm - 1,
                 flags=handle.flags | (_PRE_CREATED if state else 0),
-                comm=None if comm == UNDEFINED else comm,
+                comm=known_id(maps.comms, handle.comm),
                 parent=numbers.get(-1 if handle.parent is None else handle.parent),
                 state=state,
             )

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Definitions, Metric, MetricClass
 from vtrace.io.local.kernel import UNMAPPED
 from vtrace.unify.merge.dedup import EqualStep
-from vtrace.unify.model.id_tables import Ids, Types, table, types
+from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.model.id_tables import table, types
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalAttribute, LocalMetric, MetricGroup
 
@@ -40,14 +41,6 @@ _HEAP_METRICS = (
 )
 
 
-class MetricMaps(NamedTuple):
-    """By a process's own ids: OTF2's metric classes; the types of single metrics, and the sizes of groups."""
-
-    classes: Ids
-    types: Types
-    sizes: Types
-
-
 def _classes(process: Process) -> dict[int, LocalMetric | MetricGroup]:
     return {**process.definitions.metrics, **process.definitions.metric_groups}
 
@@ -55,8 +48,8 @@ def _classes(process: Process) -> dict[int, LocalMetric | MetricGroup]:
 class MetricStep(EqualStep[LocalMetric | MetricGroup]):
     """Classes of metrics: each single metric has a class of its own, and each group."""
 
-    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        super().__init__(processes, _classes)
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        super().__init__(builders, _classes)
         self._definitions = definitions
 
     def define(self, keys: Sequence[LocalMetric | MetricGroup]) -> None:
@@ -67,16 +60,14 @@ class MetricStep(EqualStep[LocalMetric | MetricGroup]):
             self._definitions.metric_classes.append(MetricClass(members, occurrence=occurrence))
         self._definitions.metrics = [*numbers]
 
-    def maps(self, keys: Sequence[LocalMetric | MetricGroup]) -> list[MetricMaps]:
-        """Returns the maps of each of this rank's processes."""
-        return [
-            MetricMaps(
-                table(ids),
-                types({local: _TYPES[getattr(key, "type", "u")] for local, key in self.own(process).items()}),
-                types({local: len(group.names) for local, group in process.definitions.metric_groups.items()}),
-            )
-            for process, ids in zip(self.processes, self.ids(keys), strict=True)
-        ]
+    def fill(self, keys: Sequence[LocalMetric | MetricGroup]) -> None:
+        """Sets the metrics of this rank's processes."""
+        for builder, ids in self.ids(keys):
+            maps, process = builder.maps, builder.process
+            maps.metrics = table(ids)
+            maps.metric_types = types({n: _TYPES[getattr(key, "type", "u")] for n, key in self.own(process).items()})
+            groups = process.definitions.metric_groups
+            maps.metric_sizes = types({local: len(group.names) for local, group in groups.items()})
 
 
 def _metrics(key: LocalMetric | MetricGroup) -> list[Metric]:
@@ -97,34 +88,35 @@ def _attributes(process: Process) -> dict[int, LocalAttribute]:
 class AttributeStep(EqualStep[LocalAttribute]):
     """Attributes of events."""
 
-    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        super().__init__(processes, _attributes)
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        super().__init__(builders, _attributes)
         self._definitions = definitions
 
     def define(self, keys: Sequence[LocalAttribute]) -> None:
         self._definitions.attributes = [Attribute(*attribute) for attribute in keys]
 
-    def maps(self, keys: Sequence[LocalAttribute]) -> list[tuple[Ids, Types]]:
-        """Returns for each of this rank's processes OTF2's ids and types, by its own ids."""
-        return [
-            (table(ids), types({local: attribute.type for local, attribute in self.own(process).items()}))
-            for process, ids in zip(self.processes, self.ids(keys), strict=True)
-        ]
+    def fill(self, keys: Sequence[LocalAttribute]) -> None:
+        """Sets the attributes of this rank's processes."""
+        for builder, ids in self.ids(keys):
+            builder.maps.attributes = table(ids)
+            own = self.own(builder.process)
+            builder.maps.attribute_types = types({local: attribute.type for local, attribute in own.items()})
 
 
 class StringStep(EqualStep[str]):
     """Texts that events refer to."""
 
-    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        super().__init__(processes, lambda process: process.definitions.texts)
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        super().__init__(builders, lambda process: process.definitions.texts)
         self._definitions = definitions
 
     def define(self, keys: Sequence[str]) -> None:
         self._definitions.strings = [*keys]
 
-    def maps(self, keys: Sequence[str]) -> list[Ids]:
-        """Returns for each of this rank's processes OTF2's ids, by its own ids."""
-        return [table({local: FIRST_STRING + number for local, number in own.items()}) for own in self.ids(keys)]
+    def fill(self, keys: Sequence[str]) -> None:
+        """Sets the strings of this rank's processes."""
+        for builder, own in self.ids(keys):
+            builder.maps.strings = table({local: FIRST_STRING + number for local, number in own.items()})
 
 
 class HeapIds(NamedTuple):
@@ -141,7 +133,7 @@ class HeapStep:
         self._processes, self._definitions = processes, definitions
 
     def contribute(self) -> bool:
-        return any(process.heap is not None for process in self._processes)
+        return any(process.place.heap is not None for process in self._processes)
 
     def join(self, one: bool, other: bool) -> bool:
         return one or other

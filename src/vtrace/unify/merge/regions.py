@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,23 +18,13 @@ from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.code_addresses import constructs
 from vtrace.unify.merge.dedup import MergedDefinitions
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
 _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
-
-
-@dataclass(slots=True, kw_only=True)
-class RegionMaps:
-    """OTF2's regions of one process, by code offset and by address (both ascending), and by its own region ids."""
-
-    offsets: Ids
-    offset_regions: Ids
-    addresses: np.ndarray[Any, np.dtype[np.uint64]]
-    address_regions: Ids
-    regions: Ids
 
 
 class _Regions(MergedDefinitions[own_definitions.LocalRegion | Place, Region | None]):
@@ -50,32 +40,33 @@ _MergedRegions = MergedDefinitions[RegionKey, Region | None]
 class RegionStep:
     """Named regions and functions of all processes; the last region of the archive stands for unknown ones."""
 
-    def __init__(self, processes: Sequence[Process], symbols: Symbols, definitions: Definitions) -> None:
-        self._processes, self._symbols, self._definitions = processes, symbols, definitions
-        self._places_of = _UsedFunctions()
-        self._used: list[_Used] = []
-        self._named: list[Mapping[int, own_definitions.LocalRegion]] = []
+    def __init__(self, builders: Sequence[MapsBuilder], symbols: Symbols, definitions: Definitions) -> None:
+        self._builders, self._symbols, self._definitions = builders, symbols, definitions
+        self._used = _UsedFunctions()
+        self._own: list[_OwnRegions] = []
 
     def contribute(self) -> _MergedRegions:
         symbols = self._symbols
-        self._used = [self._places_of(process) for process in self._processes]
-        symbols.resolve(place for own in self._places_of.all for place in own.places)
-        built = constructs([process.definitions for process in self._processes], symbols)
-        self._named = [process.definitions.regions | own if own else process.definitions.regions
-                       for process, own in zip(self._processes, built, strict=True)]  # fmt: skip
+        processes = [builder.process for builder in self._builders]
+        used = [self._used(process) for process in processes]
+        symbols.resolve(place for own in self._used.all for place in own.places)
+        built = constructs([process.definitions for process in processes], symbols)
+        for builder, functions, more in zip(self._builders, used, built, strict=True):
+            known = builder.process.definitions.regions
+            self._own.append(_OwnRegions(builder, known | more if more else known, functions))
         merged = _Regions()
         added: set[int] = set()
-        for process, regions, own in zip(self._processes, self._named, self._used, strict=True):
+        for builder, regions, own in self._own:
             if id(regions) not in added:
                 added.add(id(regions))
                 for local, region in sorted(regions.items()):
                     if region not in merged:
-                        merged.add(region, (process.number, 0, local), _named(region))
+                        merged.add(region, (builder.process.number, 0, local), _named(region))
             if id(own) not in added:
                 added.add(id(own))
                 for i, place in enumerate(own.places):
                     if place not in merged:
-                        merged.add(place, (process.number, 1, i), _function(symbols, place))
+                        merged.add(place, (builder.process.number, 1, i), _function(symbols, place))
         return merged
 
     def join(self, one: _MergedRegions, other: _MergedRegions) -> _MergedRegions:
@@ -94,27 +85,17 @@ class RegionStep:
         self._definitions.regions = [*regions, unknown]
         return numbers
 
-    def maps(self, numbers: Mapping[RegionKey, int]) -> list[RegionMaps]:
-        """Returns the maps of each of this rank's processes."""
-        tables = {
-            id(regions): table({local: numbers[region] for local, region in regions.items()}) for regions in self._named
-        }
-        of_places = {
-            id(own): np.array([numbers[place] for place in own.places], np.uint32) for own in self._places_of.all
-        }
-        maps = []
-        for regions, own in zip(self._named, self._used, strict=True):
-            ids, count = of_places[id(own)], len(own.offsets)
-            maps.append(
-                RegionMaps(
-                    offsets=own.offsets,
-                    offset_regions=ids[:count],
-                    addresses=own.addresses,
-                    address_regions=ids[count:],
-                    regions=tables[id(regions)],
-                )
-            )
-        return maps
+    def fill(self, numbers: Mapping[RegionKey, int]) -> None:
+        """Sets the regions of this rank's processes."""
+        tables: dict[int, Ids] = {}
+        of_places = {id(own): np.array([numbers[place] for place in own.places], np.uint32) for own in self._used.all}
+        for builder, regions, own in self._own:
+            if id(regions) not in tables:
+                tables[id(regions)] = table({local: numbers[region] for local, region in regions.items()})
+            maps, ids, count = builder.maps, of_places[id(own)], len(own.offsets)
+            maps.regions = tables[id(regions)]
+            maps.function_offsets, maps.function_regions = own.offsets, ids[:count]
+            maps.addresses, maps.address_regions = own.addresses, ids[count:]
 
 
 class _Clones:
@@ -144,6 +125,14 @@ class _Used:
     offsets: Ids
     addresses: np.ndarray[Any, np.dtype[np.uint64]]
     places: list[Place]
+
+
+class _OwnRegions(NamedTuple):
+    """The named regions of a process, by its own ids, and the functions that it has called."""
+
+    builder: MapsBuilder
+    named: Mapping[int, own_definitions.LocalRegion]
+    used: _Used
 
 
 class _UsedFunctions:

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group, Window
 from vtrace.io.local.records import COMM_KINDS
-from vtrace.unify.merge.communicators import Communicators
 from vtrace.unify.merge.dedup import GivenName, MergedDefinitions, Named, numbered
-from vtrace.unify.model.id_tables import Ids, table
-from vtrace.unify.model.process import Process
+from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.model.id_tables import known_id, table
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
 
 _Chosen = tuple[int, int | None, bytes]
@@ -26,37 +24,27 @@ WindowIds = tuple[dict[_WindowKey, int], dict[_Chosen, int]]
 """OTF2's ids of windows and of groups."""
 
 
-@dataclass
-class Windows:
-    """Tables per process, indexed by its own ids of windows (ids, peer_offsets) and of groups."""
-
-    ids: list[Ids]
-    peer_offsets: list[Ids]
-    groups: list[Ids]
-
-
 class WindowStep:
     """Windows and groups of ranks that synchronize. Equal (communicator, number of earlier windows) is one window.
 
     Windows and groups of an unknown communicator have no id.
     """
 
-    def __init__(self, processes: Sequence[Process], comms: Communicators, definitions: Definitions) -> None:
-        self._known = [
-            _KnownWindow(process, *tables)
-            for process, *tables in zip(processes, comms.ids, comms.peer_offsets, strict=True)
-        ]
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        """builders: with communicators."""
+        self._known = [_ProcessWindows(builder) for builder in builders]
         self._definitions = definitions
 
     def contribute(self) -> _WindowPart:
         windows: Named[_WindowKey] = Named()
         groups: MergedDefinitions[_Chosen, None] = MergedDefinitions()
-        for one in self._known:
-            for local, window in one.windows.items():
-                order, name = (one.process.number, local), one.process.definitions.window_names.get(local)
+        for own in self._known:
+            process = own.builder.process
+            for local, window in own.windows.items():
+                order, name = (process.number, local), process.definitions.window_names.get(local)
                 windows.add(window, order, None if name is None else (order, name))
-            for local, chosen in one.groups.items():
-                groups.add(chosen, (one.process.number, local), None)
+            for local, chosen in own.groups.items():
+                groups.add(chosen, (process.number, local), None)
         return windows, groups
 
     def join(self, one: _WindowPart, other: _WindowPart) -> _WindowPart:
@@ -71,43 +59,36 @@ class WindowStep:
             self._definitions.windows.append(Window(name, comm))
         return numbered([window for window, _ in found]), group_numbers
 
-    def maps(self, numbers: WindowIds) -> Windows:
-        """Returns the tables of this rank's processes."""
+    def fill(self, numbers: WindowIds) -> None:
+        """Sets the windows and groups of this rank's processes."""
         windows, groups = numbers
-        found = Windows([], [], [])
-        for one in self._known:
-            found.ids.append(table({local: windows[window] for local, window in one.windows.items()}))
-            found.peer_offsets.append(table({local: one.shift(local) for local in one.windows}))
-            found.groups.append(table({n: g for n, c in one.groups.items() if (g := groups[c]) != UNDEFINED}))
-        return found
+        for own in self._known:
+            maps, definitions = own.builder.maps, own.builder.process.definitions
+            maps.windows = table({local: windows[window] for local, window in own.windows.items()})
+            offsets = {local: int(maps.comm_peer_offset[definitions.windows[local].comm]) for local in own.windows}
+            maps.window_peer_offset = table(offsets)
+            maps.rank_groups = table({n: g for n, c in own.groups.items() if (g := groups[c]) != UNDEFINED})
 
 
-class _KnownWindow:
+class _ProcessWindows:
     """Windows and groups of a process, by its own ids."""
 
-    def __init__(self, process: Process, ids: Ids, offsets: Ids) -> None:
-        self.process, self._offsets = process, offsets
+    def __init__(self, builder: MapsBuilder) -> None:
+        self.builder = builder
+        process, maps = builder.process, builder.maps
         definitions = process.definitions
-
-        def comm_of(local: int) -> int:
-            return int(ids[local]) if local < len(ids) else UNDEFINED
-
         self.windows = {
             local: (comm, window.serial)
             for local, window in sorted(definitions.windows.items())
-            if (comm := comm_of(window.comm)) != UNDEFINED
+            if (comm := known_id(maps.comms, window.comm)) is not None
         }
         self.groups: dict[int, _Chosen] = {}
         for local, pieces in sorted(definitions.groups.items()):
             own = pieces[0].comm
-            if comm_of(own) != UNDEFINED:
-                alone = definitions.comms[own].kind == COMM_KINDS["SELF"]
-                chosen = (_ranks(pieces) + int(offsets[own])).tobytes()
-                self.groups[local] = (comm_of(own), process.index if alone else None, chosen)
-
-    def shift(self, window: int) -> int:
-        """Returns the offset of ranks in a window."""
-        return int(self._offsets[self.process.definitions.windows[window].comm])
+            if (comm := known_id(maps.comms, own)) is not None:
+                is_self = definitions.comms[own].kind == COMM_KINDS["SELF"]
+                chosen = (_ranks(pieces) + int(maps.comm_peer_offset[own])).tobytes()
+                self.groups[local] = (comm, process.place.index if is_self else None, chosen)
 
 
 def _add_groups(wanted: Sequence[_Chosen], definitions: Definitions) -> dict[_Chosen, int]:

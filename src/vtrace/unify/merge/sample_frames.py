@@ -27,6 +27,7 @@ from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import CallFrame, find_frames
 from vtrace.symbols.symbols import Function, Symbols
 from vtrace.unify.merge.dedup import MergedDefinitions
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalRegion, RegionAt
 from vtrace.unify.model.python_frames import PythonFrames
@@ -109,19 +110,20 @@ class FrameStep:
     """The frames of all processes. Adds the functions to the archive's regions, before the last one, for unknown
     functions."""
 
-    def __init__(self, processes: Sequence[Process], symbols: Symbols, definitions: Definitions) -> None:
-        self._processes, self._symbols, self._definitions = processes, symbols, definitions
+    def __init__(self, builders: Sequence[MapsBuilder], symbols: Symbols, definitions: Definitions) -> None:
+        self._builders, self._symbols, self._definitions = builders, symbols, definitions
         self._places: dict[int, list[FramePlace]] = {}
         self.lines: list[tuple[int, int]] = []
         """On rank 0: region and source code location of each step that is no region."""
 
     def contribute(self) -> _FrameParts:
-        self._places = {process.number: _places_of(process) for process in self._processes}
+        processes = [builder.process for builder in self._builders]
+        self._places = {process.number: _places_of(process) for process in processes}
         everywhere = {place for own in self._places.values() for place in own}
         stacks = find_frames(self._symbols, {place for place in everywhere if isinstance(place, Place)})
-        programs = {str(process.definitions.properties.get("executable", "")) for process in self._processes}
+        programs = {str(process.definitions.properties.get("executable", "")) for process in processes}
         found = _FrameParts(_MergedFrames(), set(), programs)
-        for process in self._processes:
+        for process in processes:
             for i, place in enumerate(self._places[process.number]):
                 if place not in found.frames:
                     frames = (place,) if isinstance(place, CallFrame) else stacks[place]
@@ -165,9 +167,10 @@ class FrameStep:
             regions=count,
         )
 
-    def maps(self, decided: FrameSteps) -> list[SampleMaps]:
-        """Returns the maps of each of this rank's processes, without calling contexts."""
-        return [self._maps_of(process, decided) for process in self._processes]
+    def fill(self, decided: FrameSteps) -> None:
+        """Sets the samples of this rank's processes, without calling contexts."""
+        for builder in self._builders:
+            builder.samples = self._maps_of(builder.process, decided)
 
     def _maps_of(self, process: Process, decided: FrameSteps) -> SampleMaps:
         known = process.definitions

@@ -15,6 +15,7 @@ from vtrace.io.archive.writer import Definitions, Location, LocationGroup, Syste
 from vtrace.python_command import is_python, python_script
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
+from vtrace.unify.model.process_maps import ProcessPlace
 
 _TEXT_MAX = 16_384
 """Maximum number of characters of a command line, since OTF2 reads an anchor file of 256 KiB at most."""
@@ -57,16 +58,6 @@ class About(NamedTuple):
     def program(self) -> str:
         """The name of the program; empty if unknown."""
         return program_name(self.executable, self.command)
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessPlace:
-    """The place of a process; see the fields of Process."""
-
-    index: int | None
-    node: int
-    first: int
-    heap: int | None
 
 
 @dataclass
@@ -121,8 +112,7 @@ class SystemStep:
     def place(self, placing: Placing) -> None:
         """Gives each of this rank's processes its place."""
         for process in self._processes:
-            own = placing.places[process.number]
-            process.index, process.node, process.first, process.heap = own.index, own.node, own.first, own.heap
+            process.place = placing.places[process.number]
 
 
 def _about(process: Process) -> About:

@@ -5,30 +5,19 @@ of each process's threads, which OTF2 requires for threads that are created one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED
 from vtrace.unify.merge.dedup import ConcatStep
+from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.system import System
-from vtrace.unify.model.id_tables import Ids, table
+from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
 
 _OPENMP, PTHREAD = 3, 7
 """Numbers of OTF2_Paradigm."""
-
-
-@dataclass
-class ProcessTeams:
-    """The teams of one process: OTF2's communicators by its own ids, and the kernel's table of their members."""
-
-    ids: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
-    first: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
-    members: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
-    joined: np.ndarray[Any, np.dtype[np.uint64]] = field(default_factory=lambda: np.empty(0, np.uint64))
 
 
 Team = tuple[str, list[int]]
@@ -38,14 +27,10 @@ Team = tuple[str, list[int]]
 class TeamStep(ConcatStep[Team]):
     """Teams. Ranks are in the order of the locations."""
 
-    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        self._processes, self._definitions = processes, definitions
-        self._found = [_members(process) for process in processes]
-        self.own = {
-            process.number: _named(process, teams)
-            for process, teams in zip(processes, self._found, strict=True)
-            if teams
-        }
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._teams = [(builder, teams) for builder in builders if (teams := _members(builder.process))]
+        self.own = {builder.process.number: _named(builder.process, teams) for builder, teams in self._teams}
 
     def define(self, everyone: dict[int, list[Team]]) -> int:
         definitions = self._definitions
@@ -61,28 +46,22 @@ class TeamStep(ConcatStep[Team]):
             definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
         return base
 
-    def maps(self, firsts: dict[int, int]) -> list[ProcessTeams]:
-        """Returns the teams of each of this rank's processes."""
-        result = []
-        nothing = ProcessTeams()
-        for process, teams in zip(self._processes, self._found, strict=True):
-            if not teams:
-                result.append(nothing)
-                continue
-            ids = table({team: firsts[process.number] + i for i, team in enumerate(teams)})
-            order = [location for known in teams.values() for location in known]
-            joined = [
-                process.definitions.teams[team, location].joined for team, known in teams.items() for location in known
-            ]
-            sizes = np.array([len(teams.get(team, ())) for team in range(len(ids))], np.uint32)
-            begins = (np.cumsum(sizes) - sizes).astype(np.uint32)
-            result.append(ProcessTeams(ids, begins, np.array(order, np.uint32), np.array(joined, np.uint64)))
-        return result
+    def fill(self, firsts: dict[int, int]) -> None:
+        """Sets the teams of this rank's processes."""
+        for builder, teams in self._teams:
+            maps, process = builder.maps, builder.process
+            maps.teams = table({team: firsts[process.number] + i for i, team in enumerate(teams)})
+            sizes = np.array([len(teams.get(team, ())) for team in range(len(maps.teams))], np.uint32)
+            maps.team_first = (np.cumsum(sizes) - sizes).astype(np.uint32)
+            members = [(team, *member) for team, known in teams.items() for member in known.items()]
+            maps.team_members = np.array([location for _, _, location in members], np.uint32)
+            joined = [process.definitions.teams[team, number].joined for team, number, _ in members]
+            maps.team_joined = np.array(joined, np.uint64)
 
 
 def _members(process: Process) -> dict[int, dict[int, int]]:
     """Returns the OTF2 locations by team and location number, without locations that have no events."""
-    known = {number: process.first + i for i, number in enumerate(process.contents.locations)}
+    known = {number: process.place.first + i for i, number in enumerate(process.contents.locations)}
     found: dict[int, dict[int, int]] = {}
     for team, location in sorted(process.definitions.teams):
         if location in known:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,13 @@ from vtrace.io.common.arrays import distinct
 from vtrace.io.local.kernel import UNMAPPED
 from vtrace.parallel.exchange import Numbers
 from vtrace.unify.merge.dedup import MergedDefinitions, numbered
-from vtrace.unify.model.id_tables import Ids, table
+from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
 
 _USER = 1  # OTF2_PARADIGM_USER
 MessageEnds = np.ndarray[Any, np.dtype[np.void]]
 _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", "<i8"), ("receives", "?")])
-
-
-@dataclass
-class UserMessages:
-    """The messages of one process. comms: OTF2's communicators by its own ids; peers, others: by location the rank and
-    the location (-1: none) of each message's other end."""
-
-    comms: Ids = field(default_factory=lambda: np.empty(0, np.uint32))
-    peers: dict[int, Ids] = field(default_factory=dict)
-    others: dict[int, Numbers] = field(default_factory=dict)
 
 
 class UserCommStep:
@@ -80,7 +70,7 @@ class UserMessageStep:
 
     def __init__(
         self,
-        processes: Sequence[Process],
+        builders: Sequence[MapsBuilder],
         names: Sequence[str],
         ends: MessageEnds,
         others: Numbers,
@@ -88,7 +78,7 @@ class UserMessageStep:
         definitions: Definitions,
     ) -> None:
         """ends: of this rank's processes; others: the location of the other end of each."""
-        self._processes, self._names, self._ends, self._others = processes, names, ends, others
+        self._builders, self._names, self._ends, self._others = builders, names, ends, others
         self._definitions = definitions
 
     def contribute(self) -> dict[int, Numbers]:
@@ -102,9 +92,8 @@ class UserMessageStep:
     def decide(self, everyone: dict[int, Numbers]) -> tuple[dict[int, int], dict[int, Numbers]]:
         return _add(everyone, self._definitions, self._names), everyone
 
-    def maps(self, decision: tuple[dict[int, int], dict[int, Numbers]]) -> list[UserMessages]:
-        """Returns the messages of each of this rank's processes; decision: OTF2's ids of the communicators, and their
-        members."""
+    def fill(self, decision: tuple[dict[int, int], dict[int, Numbers]]) -> None:
+        """Sets the messages of this rank's processes; decision: OTF2's ids of the communicators, and their members."""
         comms, members = decision
         ends, others = self._ends, self._others
         peers = np.full(len(ends), UNMAPPED, np.uint32)
@@ -114,16 +103,15 @@ class UserMessageStep:
         by_location = np.argsort(ends["location"], kind="stable")
         sorted_locations = ends["location"][by_location]
         numbers = numbered(self._names)
-        found = []
-        for process in self._processes:
+        for builder in self._builders:
+            process = builder.process
             own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
-            messages = UserMessages(table({local: comms[number] for local, number in own.items() if number in comms}))
+            builder.maps.user_comms = table({local: comms[n] for local, n in own.items() if n in comms})
+            builder.user_peers, builder.user_others = {}, {}
             for place, number in enumerate(process.contents.locations):
-                location = process.first + place
+                location = process.place.first + place
                 own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
-                messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
-            found.append(messages)
-        return found
+                builder.user_peers[number], builder.user_others[number] = peers[own_ends], others[own_ends]
 
 
 def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
@@ -142,7 +130,7 @@ def _ends(process: Process, names: dict[str, int]) -> Iterator[MessageEnds]:
         for ticks, comm, tag in process.contents.scans[number].messages.tolist():
             name = process.definitions.user_comms.get(comm & 0xFFFFFFFF)
             merged = -1 if name is None else names[name]
-            rows.append((merged, tag & 0xFFFFFFFF, process.curve.at(ticks), process.first + place, comm >> 32))
+            rows.append((merged, tag & 0xFFFFFFFF, process.curve.at(ticks), process.place.first + place, comm >> 32))
         yield np.array(rows, _END)
 
 

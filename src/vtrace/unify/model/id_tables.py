@@ -32,6 +32,11 @@ def types(numbers: Mapping[int, int]) -> Types:
     return _kept(_types, numbers) if numbers else _NO_TYPES
 
 
+def known_id(ids: Ids, local: int | None) -> int | None:
+    """Returns the id for a key of a table; None without one."""
+    return int(ids[local]) if local is not None and local < len(ids) and ids[local] != UNDEFINED else None
+
+
 def _kept(make: Callable[[Mapping[int, int]], Made], numbers: Mapping[int, int]) -> Made:
     """The result of make, which many processes have in common."""
     return _short(make, tuple(numbers.items())) if len(numbers) <= _SHORT else make(numbers)

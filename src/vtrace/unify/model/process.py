@@ -7,21 +7,17 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from vtrace.errors import VtraceError
-from vtrace.io.local.kernel import Maps, SampledStream
 from vtrace.io.local.local_files import FileHead, Stream, open_local, read_head, streams
-from vtrace.io.local.maps import U4, SampleMaps, empty4
 from vtrace.io.local.records import DEFINITION_DATA, EVENTS, SAMPLES
 from vtrace.unify.model.clock_curves import ClockSource, Curve
 from vtrace.unify.model.contents import NOT_READ, Contents
 from vtrace.unify.model.process_definitions import ProcessDefinitions
+from vtrace.unify.model.process_maps import UNPLACED, ProcessMaps, ProcessPlace
 from vtrace.unify.model.running_processes import alive
 
 _location = attrgetter("location")
@@ -64,24 +60,11 @@ class Process:
 
     contents: Contents = NOT_READ
 
-    index: int | None = None
-    """Place among all MPI processes; None without MPI."""
-    node: int = 0
-    """OTF2 system node of its host."""
-    first: int = 0
-    """OTF2 location of the main thread; the locations of other threads follow."""
-    heap: int | None = None
-    """OTF2 location for the heap; None if the events do not include the heap."""
     curve: Curve | None = None
-    maps: Maps | None = None
-    sample_maps: SampleMaps | None = None
-    """None if the archive has no calling contexts."""
-    contexts: dict[int, U4] = field(default_factory=dict)
-    """By location: OTF2's calling context for each of its own contexts."""
-    user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
-    """By location: the ranks of the other ends of its messages of the user API."""
-    user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
-    """By location: the OTF2 locations of these ends, -1 for none."""
+    """The curve of its clock; None without files."""
+    place: ProcessPlace = UNPLACED
+    maps: ProcessMaps | None = None
+    """None without files."""
 
     @property
     def world(self) -> int:
@@ -100,22 +83,10 @@ class Process:
 
     def to_hand_on(self, owner: int) -> Process:
         """Returns a copy with the data that another rank needs to write the events; owner: this rank."""
+        contents = Contents(usable=self.contents.usable, usable_samples=self.contents.usable_samples)
         return Process(
-            self.head, self.files, self.buffer, number=self.number, owner=owner, maps=self.maps,
-            user_peers=self.user_peers, sample_maps=self.sample_maps, contexts=self.contexts,
-            contents=Contents(usable=self.contents.usable, usable_samples=self.contents.usable_samples),
-        )  # fmt: skip
-
-    def maps_of(self, location: int) -> Maps | None:
-        """Returns the maps of one location; None if the process has none."""
-        peers = self.user_peers.get(location)
-        return self.maps if self.maps is None or peers is None else replace(self.maps, user_peers=peers)
-
-    def sampled(self, location: int, samples: Stream | None) -> SampledStream | None:
-        """Returns the samples of a location with their maps; None if the archive has no calling contexts."""
-        if self.sample_maps is None:
-            return None
-        return SampledStream(samples, replace(self.sample_maps, contexts=self.contexts.get(location, empty4())))
+            self.head, self.files, self.buffer, number=self.number, owner=owner, contents=contents, maps=self.maps
+        )
 
     @property
     def died(self) -> bool:
@@ -135,13 +106,14 @@ class Process:
         """Returns a moment of a process with known clocks, in ns of the archive."""
         assert self.curve
         assert self.maps
-        zero = self.curve.at(int(self.maps.knot_ticks[0])) - int(self.maps.knot_ns[0])
+        maps = self.maps.common
+        zero = self.curve.at(int(maps.knot_ticks[0])) - int(maps.knot_ns[0])
         return max(0, self.curve.at(ticks) - zero)
 
     @property
     def end_ns(self) -> int:
         """The end of the process, that is the time of its last clock pair, in ns of the archive; 0: unknown."""
-        known = self.contents.complete and self.curve is not None and self.maps is not None
+        known = self.contents.complete and self.maps is not None
         return self.archive_ns(self.contents.pairs[-1].ticks) if known else 0
 
     def find_buffer(self) -> None:

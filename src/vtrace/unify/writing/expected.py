@@ -56,8 +56,8 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
             continue
         for place, number in enumerate(process.contents.locations):
             if (scan := process.contents.scans.get(number)) is not None and scan.records:
-                first, last = kernel.times(process.maps, (scan.event_ticks, scan.last_ticks)).tolist()
-                found[process.first + place] = _LocationEnds(scan.records, first, last)
+                first, last = kernel.times(process.maps.common, (scan.event_ticks, scan.last_ticks)).tolist()
+                found[process.place.first + place] = _LocationEnds(scan.records, first, last)
     return found
 
 

@@ -67,26 +67,28 @@ def write_events(
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
-        WriteTask(process.first + i, process, n, process.contents.stored_of(n))
+        WriteTask(process.place.first + i, process, n, process.contents.stored_of(n))
         for process in run.processes
         for i, n in enumerate(process.contents.locations)
     ]
-    own += [WriteTask(p.heap, p, HEAP, p.contents.stored) for p in run.processes if p.heap is not None]
+    own += [WriteTask(p.place.heap, p, HEAP, p.contents.stored) for p in run.processes if p.place.heap is not None]
     done: Results = {}
     listeners: EventListener = listener or _Nobody()
 
     def write(task: WriteTask) -> None:
-        maps = task.process.maps_of(task.number)
+        maps = task.process.maps
         with archive.event_writer(task.id) as writer, listeners.location(task.id) as heard, ExitStack() as stack:
             result = None
             if task.number == HEAP and maps is not None:
                 streams = stack.enter_context(task.process.all_events())
-                result = kernel.heap(writer, streams, maps, heap_class, heard)
+                result = kernel.heap(writer, streams, maps.common, heap_class, heard)
             elif maps is not None:
                 events, samples = stack.enter_context(task.process.events(task.number))
-                sampled = task.process.sampled(task.number, samples) if with_samples else None
+                sampled = maps.sampled(task.number, samples) if with_samples else None
                 if events is not None or (sampled is not None and samples is not None):
-                    result = kernel.transcode(writer, events, maps=maps, sampled=sampled, listener=heard)
+                    result = kernel.transcode(
+                        writer, events, maps=maps.of(task.number), sampled=sampled, listener=heard
+                    )
         done[task.id] = result
 
     with context.salvageable():
