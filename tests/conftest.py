@@ -56,7 +56,7 @@ def libraries(session_directory: Path) -> Path:
     return aarch64.cross_build(session_directory / "aarch64")
 
 
-@pytest.fixture(scope="session", params=mpis.NAMES)
+@pytest.fixture(scope="session", params=mpis.NEWEST_FIRST)
 def mpi(request: pytest.FixtureRequest, build: Builder) -> mpis.Mpi:
-    """Each MPI installation, one after the other."""
+    """An MPICH and an Open MPI, one after the other; in the full tests, and in those marked mpis.EACH, all four."""
     return mpis.find(request.param, build)

@@ -52,7 +52,7 @@ def sizes(calls: list[tuple[Event, Event]]) -> list[int]:
 
 
 @pytest.mark.parametrize("more", [{}, {"VT_IOTRACE": "yes"}, {"VT_PTHREAD": "locks"}, {"VT_SAMPLE": "1000"}])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.full)])
 def test_no_allocation_of_the_runtime(build: Builder, tmp_path: Path, compiler: str, more: dict[str, str]) -> None:
     """A program that calls one function of its own, and nothing else, has no allocations."""
     program = build("tail.c", compiler=compiler, flags=("-O2",))

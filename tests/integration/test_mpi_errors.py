@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.build.mpis import Mpi
+from support.build.mpis import EACH, Mpi
 from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 
@@ -19,6 +19,7 @@ def told(said: str, mpi: Mpi) -> list[str]:
     return [line for line in said.splitlines() if not re.fullmatch(hidden, line)]
 
 
+@EACH
 def test_errors_are_the_same_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None:
     untraced = mpi.run(mpi.build("mpi_errors.c", plain=True), tmp_path, ranks=2)
     program = mpi.build("mpi_errors.c")
@@ -37,6 +38,7 @@ def test_errors_are_the_same_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None
     assert begun == trace.kinds(1)["MpiCollectiveEnd"] > 0
 
 
+@EACH
 def test_invalid_communicator(mpi: Mpi, tmp_path: Path) -> None:
     """Calls with an invalid communicator: the MPI library detects the error and calls the error handlers once, as
     without vtrace."""

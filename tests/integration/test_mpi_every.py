@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.build import every_mpi_call as everycall
-from support.build.mpis import Mpi
+from support.build.mpis import EACH, Mpi
 from support.build.run import unify
 from support.oracles.check import check
 from support.readers.archive import Trace
@@ -20,6 +20,7 @@ from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.mpi_groups import group
 
+pytestmark = EACH
 SOURCE = "mpi_every.c"
 _ULFM = {f"MPIX_Comm_{name}" for name in "agree shrink revoke failure_ack failure_get_acked get_failed".split()}
 LEFT_OUT: dict[str, set[str]] = {

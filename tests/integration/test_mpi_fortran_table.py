@@ -77,10 +77,12 @@ def test_the_records_are_those_of_c(entries: list[Entry]) -> None:
     assert [entry.symbol for entry in entries if locals_of(entry, templates.of(entry.function)) is None] == []
 
 
-def test_the_unit_compiles_without_a_warning(found: Mpi, binding: Binding, tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["-O0", pytest.param("-O1", marks=pytest.mark.full)])
+def test_the_unit_compiles_without_a_warning(found: Mpi, binding: Binding, level: str, tmp_path: Path) -> None:
+    """Optimising takes most of the time; -O1 also finds values that may be uninitialised."""
     shim.write_source(found, tmp_path / "shim.c")
     unit = tmp_path / f"{binding.key}.c"
-    shim.compile_shim(found, unit, tmp_path / "unit.o", ("-Wall", "-Wextra", "-Wshadow", "-Werror"))
+    shim.compile_shim(found, unit, tmp_path / "unit.o", (level, "-Wall", "-Wextra", "-Wshadow", "-Werror"))
     shown = subprocess.run(["nm", tmp_path / "unit.o"], capture_output=True, text=True, check=True).stdout
     symbols: dict[str, set[str]] = {}
     for line in shown.splitlines():

@@ -63,6 +63,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@mpis.EACH
 def test_named_by_the_option(mpi: Mpi, here: Path) -> None:
     """The program defines and requires functions of its MPI only, and finds the same weak symbols as untraced."""
     call([mpi.mpicc, "p.c", "-o", "plain"], here)
@@ -82,11 +83,13 @@ def test_named_by_the_option(mpi: Mpi, here: Path) -> None:
     assert check(here / "traced.trace").calls(0)["MPI_Init"] == 1
 
 
+@mpis.EACH
 def test_named_by_the_environment(mpi: Mpi, here: Path) -> None:
     wrap(here, "p.c", "-o", "p", VT_CC=str(mpi.mpicc))
     assert is_of(here / "p", mpi)
 
 
+@mpis.EACH
 def test_first_in_path(mpi: Mpi, here: Path) -> None:
     (here / "bin").mkdir()
     # A script, because Open MPI's compiler command finds its settings relative to its own path.

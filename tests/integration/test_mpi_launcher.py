@@ -68,6 +68,7 @@ def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: B
     assert sum(line.startswith("  incomplete: ") for line in shown.splitlines()) == 1, "only summary prints a caveat"
 
 
+@mpis.EACH
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_right_launcher(mpi: mpis.Mpi, ranks: int, tmp_path: Path) -> None:
     done = mpi.run(mpi.build(SOURCE), tmp_path, ranks=ranks)

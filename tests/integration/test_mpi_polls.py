@@ -264,7 +264,7 @@ def test_the_clock_of_the_system(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_sampled_thread(mpi: Mpi, tmp_path: Path) -> None:
-    found = record(mpi, tmp_path, "p300000", "e1", "t300000", env={"VT_SAMPLE_RATE": "1000"})
+    found = record(mpi, tmp_path, "p60000", "e1", "t60000", env={"VT_SAMPLE_RATE": "1000"})
     assert profiled(tmp_path) == found.expected
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.build.mpis import Mpi
+from support.build.mpis import EACH, Mpi
 from support.build.run import names, unify
 from support.build.wrap import wrap
 from support.oracles.check import check
@@ -55,6 +55,7 @@ def symbols(path: Path) -> tuple[set[str], set[str]]:
     return {name for letter, name in found if letter not in "Uw"}, {name for letter, name in found if letter == "U"}
 
 
+@EACH
 def test_symbols_of_the_library(mpi: Mpi, library: Path, tmp_path: Path) -> None:
     """The library defines MPI functions only, and only those of the MPI library. All its own libraries are found
     without LD_LIBRARY_PATH."""
@@ -72,6 +73,7 @@ def test_symbols_of_the_library(mpi: Mpi, library: Path, tmp_path: Path) -> None
     assert "not found" not in loaded
 
 
+@EACH
 def test_as_if_linked(mpi: Mpi, library: Path, tmp_path: Path) -> None:
     plain, linked = (tmp_path / name for name in ("plain", "linked"))
     for place in (plain, linked):

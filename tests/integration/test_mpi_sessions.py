@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.build.mpis import Mpi
+from support.build.mpis import EACH, Mpi
 from support.build.run import names, unify
 from support.oracles.check import check
 
@@ -28,6 +28,7 @@ def recorded(mpi: Mpi, program: Path, what: str, where: Path) -> Path:
     return place
 
 
+@EACH
 @pytest.mark.parametrize("what", ["only", "before", "after"])
 def test_sessions(mpi: Mpi, what: str, tmp_path: Path) -> None:
     if not mpi.has("MPI_Session_init"):

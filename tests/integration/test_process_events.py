@@ -105,7 +105,7 @@ def test_every_wait(starts: Path, tmp_path: Path, how: str) -> None:
 SCRIPT = "i=0; while [ $i -lt 100 ]; do /bin/true; /bin/echo $i >> out; i=$((i+1)); done; echo done"
 
 
-@pytest.mark.parametrize("shell", ["bash", "dash"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("dash", marks=pytest.mark.full)])
 def test_200_processes_of_a_script(tmp_path: Path, shell: str) -> None:
     (tmp_path / "many.sh").write_text(SCRIPT)
     env = {"VT_IOTRACE": "yes"}

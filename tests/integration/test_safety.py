@@ -28,8 +28,14 @@ def by_process(trace: Trace) -> list[list[Counter[str]]]:
     return list(groups.values())
 
 
-@pytest.mark.parametrize("env", [{}, SMALL], ids=["large", "small"])
-@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize(
+    ("threads", "env"),
+    [
+        pytest.param(0, {}, id="0-large"), pytest.param(3, SMALL, id="3-small"),
+        pytest.param(0, SMALL, id="0-small", marks=pytest.mark.full),
+        pytest.param(3, {}, id="3-large", marks=pytest.mark.full),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("how", ["fork", "clone", "vfork", "spawn", "handler"])
 def test_children(build: Builder, tmp_path: Path, how: str, threads: int, env: dict[str, str]) -> None:
     made = 4 if how == "handler" else 12

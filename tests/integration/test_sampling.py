@@ -228,7 +228,7 @@ def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
 def test_samples_in_the_sidecar(build: Builder, tmp_path: Path) -> None:
     """--samples=sidecar: the archive has the events of --samples=none, and inside it is the archive of
     --samples=archive, which vtrace reads. Without that part, or with another run's, a line says so."""
-    sampled(build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True), tmp_path, "3000", "2")
+    sampled(build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True), tmp_path, "1000", "2")
     for name in ("archive", "none", "sidecar"):
         unify(tmp_path, "-k", f"--samples={name}", "-o", name, "sampled")
     apart = tmp_path / "sidecar.trace" / "vtrace" / "samples"
@@ -392,7 +392,7 @@ def test_a_window(build: Builder, tmp_path: Path) -> None:
     """VT_START_AFTER and VT_STOP_AFTER apply to a program without events."""
     program = build("sampled.c", flags=("-O1", "-pthread"), plain=True)
     window = {"VT_START_AFTER": "0.3", "VT_STOP_AFTER": "0.8", "VT_SAMPLE_CLOCK": "wall"}
-    call([*command("vtrace"), "run", "--sample=200", program, "6000", "1"], tmp_path, window)
+    call([*command("vtrace"), "run", "--sample=200", program, "1500", "1"], tmp_path, window)
     (of,) = sums(tmp_path, "sampled").values()
     assert 0.45e9 < of["weight"] < 0.55e9
 

@@ -18,7 +18,7 @@ from support.tools import BIN, call, command, need
 LIFE = ("ThreadCreate", "ThreadBegin", "ThreadEnd", "ThreadWait")
 
 
-@pytest.fixture(scope="module", params=["gcc", "clang"])
+@pytest.fixture(scope="module", params=["gcc", pytest.param("clang", marks=pytest.mark.full)])
 def lives(request: pytest.FixtureRequest, build: Builder) -> Path:
     return build("lives.c", compiler=request.param, flags=("-O1", "-pthread", "-D_GNU_SOURCE"))
 

@@ -30,16 +30,24 @@ class Sampled(NamedTuple):
     exact: bool
 
 
+@pytest.fixture(scope="module")
+def recorded(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the local files of a sampled run."""
+    where = tmp_path_factory.mktemp("recorded")
+    program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
+    call([*command("vtrace"), "run", "--sample=200", program, "1200", "2"], where)
+    return where
+
+
 @pytest.fixture(scope="module", params=["Score-P", "vtrace", "sidecar", "large"])
-def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+def run(request: pytest.FixtureRequest, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     where = tmp_path_factory.mktemp("sampled")
     if request.param == "Score-P":
         archive = path = unpack("scorep-sampling", where)
     else:
-        program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
-        call([*command("vtrace"), "run", "--sample=200", program, "3600", "2"], where)
-        unify(where, *(["--samples=sidecar"] if request.param == "sidecar" else []), "sampled")
         archive = where / "sampled.trace"
+        samples = "sidecar" if request.param == "sidecar" else "archive"
+        unify(recorded, "-k", f"--samples={samples}", "-o", archive, "sampled")
         path = archive / "vtrace" / "samples" if request.param == "sidecar" else archive
     exact = request.param != "Score-P"
     with pytest.MonkeyPatch.context() as patch:

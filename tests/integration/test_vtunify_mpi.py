@@ -51,7 +51,7 @@ def heat(mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", [1, 3, 8, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 5))])
 def test_heat2d(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     done = unify_mpi(mpich, heat, "-k", "-j", str(1 + ranks % 2), "-o", tmp_path / "all", "heat2d", ranks=ranks)
     assert done.stderr == ""

@@ -194,6 +194,7 @@ def test_roles_are_those_of_core_h() -> None:
     assert len(given) == 10
 
 
+@mpis.EACH
 def test_header_and_standard_agree_on_shapes(functions: list[MpiFunction]) -> None:
     """Prototypes have the standard's number of parameters, and pointers for its output parameters and arrays."""
     by_value = {"COMMUNICATOR", "DATATYPE", "RANK", "TAG", "INFO", "GROUP", "OPERATION"}
@@ -210,6 +211,7 @@ def test_header_and_standard_agree_on_shapes(functions: list[MpiFunction]) -> No
     assert compared > 500
 
 
+@mpis.EACH
 def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[MpiFunction]) -> None:
     names = {function.name for function in generate.wrapped(functions)}
     exported = mpi_header.exported_symbols(mpi.library)
@@ -221,6 +223,7 @@ def test_every_function_is_wrapped_but_the_excepted(mpi: Mpi, functions: list[Mp
     assert not [n for n in left_out if not re.search("_FN|_NULL", n) and {n, f"P{n}"} <= exported]
 
 
+@mpis.EACH
 def test_non_blocking_and_persistent_twins_have_records(functions: list[MpiFunction]) -> None:
     templates = generate.read_templates(TEMPLATES)
     plain = templates.sections["plain"]
@@ -231,6 +234,7 @@ def test_non_blocking_and_persistent_twins_have_records(functions: list[MpiFunct
     assert not left_out
 
 
+@mpis.EACH
 def test_large_counts_have_the_records_of_their_twins(functions: list[MpiFunction]) -> None:
     templates = generate.read_templates(TEMPLATES)
     large = [f for f in functions if f.name in ("MPI_Send_c", "MPI_Irecv_c", "MPI_Alltoallv_c", "MPI_Bcast_c")]
@@ -239,6 +243,7 @@ def test_large_counts_have_the_records_of_their_twins(functions: list[MpiFunctio
     assert not [f.name for f in large if templates.of(f) == templates.sections["plain"]]
 
 
+@mpis.EACH
 def test_the_shim_defines_what_the_library_has_and_nothing_else_that_shows(
     mpi: Mpi, compiled: tuple[str, Path]
 ) -> None:
@@ -264,6 +269,7 @@ def test_the_shim_defines_what_the_library_has_and_nothing_else_that_shows(
     assert not re.search(r"GLOBAL +DEFAULT +\d+ vt_mpi_\w+$", shown, re.MULTILINE)
 
 
+@mpis.EACH
 def test_the_shim_bears_a_note(mpi: Mpi, compiled: tuple[str, Path]) -> None:
     from elftools.elf.elffile import ELFFile
 
@@ -280,6 +286,7 @@ def test_the_shim_bears_a_note(mpi: Mpi, compiled: tuple[str, Path]) -> None:
     assert f"abi={abi[1]}" in text.splitlines()
 
 
+@mpis.EACH
 def test_wrappers_use_no_name_twice(compiled: tuple[str, Path]) -> None:
     defined = re.findall(r"^VT_WRAPPER .*?\b(MPIX?_\w+)\(", compiled[0], re.MULTILINE)
     assert len(defined) == len(set(defined)) > 300

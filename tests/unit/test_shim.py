@@ -64,6 +64,7 @@ def library(path: Path, *functions: str) -> None:
     subprocess.run(words, input=code, text=True, check=True)
 
 
+@mpis.EACH
 def test_what_is_found(mpi: Mpi) -> None:
     assert mpi.library.is_absolute()
     assert mpi.header.name == "mpi.h"

