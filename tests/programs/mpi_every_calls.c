@@ -2,7 +2,8 @@
 /* Calls of mpi_every.c for functions whose arguments tests/support/build/every_mpi_call.py cannot choose by itself.
    A section: names (* and ? are wildcards; the first match counts, for MPI_Send_c, too) | parameter=value | ...
    and the code around the call, if there is any. $CALL is the call, $name the pointer that is passed for the parameter
-   name, $NAME the function, $STEM its name without _begin or _end, $OBJECT its class (MPI_Comm), $object one of these. */
+   name, $NAME the function, $STEM its name without _begin or _end, $OBJECT its class (MPI_Comm), $object one of
+   these. */
 
 //// MPI_Init MPI_Init_thread MPI_Finalize MPI_Abort
 /* main calls them */
@@ -71,7 +72,11 @@ begin_partitioned();
 $CALL;
 MPI_Pready(1, pair[0]);
 end_partitioned();
-//// MPI_Pready_range MPI_Pready_list | request=pair[0] | partition_low=0 | partition_high=1 | length=2 | array_of_partitions=zero_one
+//// MPI_Pready_list | request=pair[0] | length=2 | array_of_partitions=zero_one
+begin_partitioned();
+$CALL;
+end_partitioned();
+//// MPI_Pready_range | request=pair[0] | partition_low=0 | partition_high=1
 begin_partitioned();
 $CALL;
 end_partitioned();
@@ -460,7 +465,9 @@ if (pvars) {
     MPI_T_pvar_handle_alloc(pvar_session, 0, NULL, &a_pvar, out(30));
     $CALL;
 }
-//// MPI_T_pvar_get_info MPI_T_pvar_start MPI_T_pvar_stop MPI_T_pvar_read MPI_T_pvar_reset MPI_T_pvar_readreset MPI_T_pvar_write
+//// MPI_T_pvar_get_info
+if (pvars) $CALL;
+//// MPI_T_pvar_start MPI_T_pvar_stop MPI_T_pvar_read MPI_T_pvar_reset MPI_T_pvar_readreset MPI_T_pvar_write
 if (pvars) $CALL;
 //// MPI_T_enum_get_info MPI_T_enum_get_item
 if (has_enumeration) $CALL;
