@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* altstack CALLS: a signal handler on an alternate stack of SIGSTKSZ (8 KiB): on_signal 1 -> work CALLS.
    Nothing else is traced; with -DMAIN= main 1 is traced, too. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include "keep.h"
+#include "program.h"
 
 #ifndef MAIN
 #define MAIN QUIET

@@ -2,11 +2,7 @@
 /* at_once THREADS CALLS: all threads begin at once, each -> work CALLS; then main prints the MiB of the buffer's file, before
    the threads end. */
 #include <glob.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include "keep.h"
+#include "program.h"
 
 static pthread_barrier_t together;
 static volatile long sink;

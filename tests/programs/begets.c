@@ -6,18 +6,8 @@
    time). Else a child: child 1 -> work 7, then alternately _exit, exec of /bin/true, exit; after vfork _exit and exec
    only. Prints the number of calls of work by main, and by the threads. */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 #define MOST 8
 

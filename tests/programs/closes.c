@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* closes CALLS: main 1 -> work CALLS; half way, main closes all its descriptors. Exit code 0. */
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

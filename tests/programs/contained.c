@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* contained: 3 threads write 20 times each into files of their own; a forked child writes 5 times, and main waits for it.
    Prints a line, and returns 7. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 #define THREADS 3
 

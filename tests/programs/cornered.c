@@ -3,18 +3,11 @@
    is free), chroot (into the empty directory "jail"), user (the user id becomes 65534), seccomp (open fails with
    EPERM), nothing. Prints "done" and exits with 7, or with 3 if HOW is not permitted. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

@@ -2,13 +2,7 @@
 /* counted FILE THREADS LIMIT: each thread (at least one, besides the main thread) calls work up to LIMIT times and
    counts each finished call in its own long of FILE. FILE is mapped, so the count outlives the process. Between two
    calls there is a pause of about a microsecond. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static long limit;

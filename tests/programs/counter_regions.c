@@ -4,16 +4,8 @@
    the other, touch 200 and 300 pages in "worker". fork: a child touches 150 pages in "child". closes: closes all
    descriptors above 2 after the first region, and opens pipes in their places. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "vt_user.h"
+#include "program.h"
 
 static long faults(void)
 {

@@ -2,14 +2,7 @@
 /* Threads and processes whose CPU time is known: each prints its kind, and its seconds in user and in kernel mode.
    With the argument exec, the program first computes, and then executes itself; with kill, it kills itself. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 static pthread_barrier_t told;
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* daemonizes: main -> before 3; the daemon -> after 5. */
 #define _DEFAULT_SOURCE
-#include <stdio.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

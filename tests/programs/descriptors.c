@@ -5,14 +5,7 @@
    files own.N in between), full (no descriptor is free from then on), freed (the same during the calls, not after
    them). Exit code 0, or 1 if something was written to a wrong file. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static _Atomic int done, wrong;

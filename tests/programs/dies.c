@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dies, under MPI: main 1 -> work 20 + rank on each rank. After a barrier rank 1 kills itself; the others wait. */
 #include <mpi.h>
-#include <signal.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile int sink;
 

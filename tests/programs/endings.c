@@ -2,12 +2,7 @@
 /* endings HOW CALLS: main 1 -> work CALLS, then the end by HOW: return, exit, _exit, quick_exit, abort, segv, kill,
    thread (another thread calls exit), atexit (work CALLS more in an atexit handler), true (exec of /bin/true), again
    (exec of itself with return and CALLS). */
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static long calls;

@@ -5,13 +5,7 @@
    returns); dlclose: main unloads the library first. The constructor of the library also calls on_exit if EARLY is set:
    its handlers are libc's last. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 static void use_file(void)
 {

@@ -3,14 +3,8 @@
    for 2 ms, reads the clocks again, and waits 1 ms. Prints for each call pid, tid, and both readings of: the counter
    of x86-64 (else 0), CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns. */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #include "vt_user.h"
+#include "program.h"
 
 static int steps;
 

@@ -3,19 +3,10 @@
    rank times. Then the process writes a line "RANK NUMBER CALLS PID" for each thread into PIPE, and ends by HOW: kill,
    segv, abort, term, xcpu, mpi_abort (on the last rank; the others wait), _exit, quick_exit, exec, return, wait (for a
    signal). The threads wait meanwhile. With -DMPI it is an MPI program without MPI_Finalize. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 #ifdef MPI
 #include <mpi.h>
 #endif
-#include "keep.h"
+#include "program.h"
 
 #define MOST 8
 

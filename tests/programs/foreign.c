@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* For archives of other tools: 2 threads that take a mutex 10 times each; then 5 times 100 bytes into a file. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <unistd.h>
+#include "program.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

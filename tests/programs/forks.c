@@ -2,11 +2,7 @@
 /* forks return|_exit|abort|exec|grandchild|silent: main 1 -> work 10, forks, waits, work 3. The child: child 1 -> work
    7, then the end by the argument. grandchild: the child of the child calls child 1 -> work 7, too, and the child waits
    for it. exec: exec of /bin/true. silent: the child records nothing. */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

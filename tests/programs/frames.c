@@ -15,18 +15,9 @@
    exit: d5 ends the program; last 1 is called by exit. noreturn: d5 calls dies 1, which does so and cannot return.
    fork: d5 forks; the child calls in_child 1, all of d5 ... main return there, too; parent: landed. forkexit: the child
    ends in d5 by _exit after in_child. vfork: the same with vfork. */
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 #define THREADS 3
 #define STACK (128 * 1024)

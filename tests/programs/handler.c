@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* handler CALLS SIGNALS: main 1 -> work CALLS, while another thread sends up to SIGNALS signals to it: on_signal 1 ->
    handled 1 each. Prints the number of handlers that ran. */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink, handlers, finished;
 static long signals;

@@ -3,12 +3,7 @@
    usable bytes by which the heap grows from begin() to end(). */
 #define _GNU_SOURCE
 #include <malloc.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 #define EACH 10
 

@@ -2,10 +2,7 @@
 /* Blocks allocated and freed while recording is off, also by a thread that ends meanwhile. Prints the usable bytes by
    which the heap grows from begin() to end(), with 11 blocks. */
 #include <malloc.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 void vt_switch(int on); /* of the runtime */
 

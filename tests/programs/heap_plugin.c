@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library that allocates when it is opened and frees when it is closed. */
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static void *block;
 

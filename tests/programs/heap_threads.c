@@ -2,15 +2,7 @@
 /* Threads that free each other's blocks, many short threads, a timer whose handler records, and a child. From begin()
    to end() the heap does not grow.  heap_threads THREADS PAIRS SHORT */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 #define SLOTS 512
 #define MOST 64

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* host LIBRARY: not traced itself. A thread calls entry of LIBRARY once; LIBRARY is unloaded while the thread runs.
    Prints "unloaded". Exit code 5. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
+#include "program.h"
 
 static void (*entry)(int);
 static pthread_barrier_t meeting;

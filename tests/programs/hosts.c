@@ -3,9 +3,7 @@
 // Then the main threads send messages around a ring; a send with a wrong count fails; then Allreduce, Scan and a fence.
 #include <mpi.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

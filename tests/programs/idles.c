@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* idles SECONDS [off]: two threads call leaf once, the first one repeatedly for 2 * SECONDS; then both wait forever.
    main ends after 4 * SECONDS. With "off" it switches recording off after SECONDS. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 static volatile long sink;
 static double seconds;

@@ -2,7 +2,6 @@
 /* Asynchronous I/O: an operation is complete when its result is requested. */
 #define _GNU_SOURCE
 #include <aio.h>
-#include <fcntl.h>
 #include "io.h"
 
 static char bytes[64] = "0123456789abcdefghij";

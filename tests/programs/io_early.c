@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library that does I/O before main, before the constructors of preloaded libraries, and after main. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
+#include "program.h"
 
 __attribute__((constructor)) static void early(void)
 {

@@ -2,7 +2,6 @@
 /* Each call on files by name, and on directories, with its expected records. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>

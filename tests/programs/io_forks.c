@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Children with the parent's descriptors: by fork, vfork and libc. Only the parent's calls are printed. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include "io.h"

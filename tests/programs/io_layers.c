@@ -3,10 +3,8 @@
    non-blocking), 10 bytes ROUNDS times into `stream.R` by a stream whose own write function calls write(2), and 7 bytes
    ROUNDS times into `plain.R` by write(2). Then it reads all bytes of `shared` again by MPI-IO. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <mpi.h>
-#include <stdio.h>
-#include <unistd.h>
+#include "program.h"
 
 #define ROUNDS 5
 

@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include <aio.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each call on streams, with its expected records. The parent of a stream's handle is its descriptor's. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <wchar.h>
 #include "io.h"
 

@@ -2,8 +2,7 @@
 /* 20 steps of 40 ms; steps 12 to 14 take 200 ms more in write_out. Prints the ns in write_out. */
 #include "vt_user.h"
 
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 #define WAIT(ms) nanosleep(&(struct timespec){0, (ms) * 1000000L}, 0)
 

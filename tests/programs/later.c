@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library to preload, as libfaketime is: the program reads all clocks one year later. */
 #define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {

@@ -7,19 +7,11 @@
    argv[1] coroutine: nothing is left. N times: fread calls the function of a cookie, which changes to a coroutine; this
    writes, changes back, and fread returns. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { N = 5 };
 

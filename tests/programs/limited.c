@@ -2,10 +2,8 @@
 /* limited: regions of the user API for limits. On each of 2 threads, one after the other: 50 times "loop" with "inner"
    inside, 4 times "deep" 5 levels deep, 10 times "grouped" of the group PHYSICS. */
 #define VTRACE
-#include <pthread.h>
-#include <stdio.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 static unsigned grouped;
 

@@ -8,20 +8,11 @@
      short: N threads, one after the other.   late: a destructor of the thread (of a key) calls work(1) as well.
      fails: a thread with an impossible stack size.   clone: a thread created by the bare system call. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <threads.h>
-#include <time.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static volatile int done;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* loader LIBRARY...: loads each library in turn, calls its entry 3 times, unloads it, calls between.
    main 1 -> (entry 3, between 1) per library. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile int sink;
 

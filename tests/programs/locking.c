@@ -3,14 +3,9 @@
    and adds 1. Meanwhile main holds a recursive mutex three times, tries one that is held, and uses a C11 mutex, a
    read-write lock, a spin lock and semaphores. All three meet at a barrier at the end. Prints the number. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <threads.h>
-#include "keep.h"
+#include "program.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, plain = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* many CALLS [EXITCODE [PIPE]]: main 1 -> work CALLS. Prints "done CALLS", after another process has opened the named
    PIPE to write. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

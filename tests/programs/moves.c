@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* moves DIRECTORY [early]: changes its working directory, then work 20 (early: before any traced function ran). */
-#include <string.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile int sink;
 

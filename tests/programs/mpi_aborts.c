@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ranks exchange messages. Then one calls MPI_Abort, or with an argument both end without MPI_Finalize, after both
    have received all messages, since a launcher may kill the other rank then. */
-#include <fcntl.h>
 #include <mpi.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static void meet(int rank)
 {

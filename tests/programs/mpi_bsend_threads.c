@@ -2,8 +2,7 @@
 /* Four threads of rank 0 start persistent buffered sends, four of rank 1 persistent receives: first on one
    communicator, then each pair of threads on its own. Open MPI gives a buffered send another request each time. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdlib.h>
+#include "program.h"
 
 #define N 4096
 #define ROUNDS 8

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of mpi_every.c for functions whose arguments tests/support/build/every_mpi_call.py cannot choose by itself.
    A section: names (* and ? are wildcards; the first match counts, for MPI_Send_c, too) | parameter=value | ...
-   and the code around the call. $CALL is the call, $name the pointer that is passed for the parameter name. */
+   and the code around the call, if there is any. $CALL is the call, $name the pointer that is passed for the parameter
+   name, $NAME the function, $STEM its name without _begin or _end, $OBJECT its class (MPI_Comm), $object one of
+   these. */
 
 //// MPI_Init MPI_Init_thread MPI_Finalize MPI_Abort
 /* main calls them */
@@ -17,7 +19,6 @@ MPI_Isend(sendbuf, 1, MPI_INT, me, 7, comm, &request);
 $CALL;
 MPI_Wait(&request, MPI_STATUS_IGNORE);
 //// MPI_Sendrecv* MPI_Isendrecv* | dest=me | source=me
-$CALL;
 //// MPI_Probe MPI_Iprobe | source=me
 MPI_Isend(sendbuf, 1, MPI_INT, me, 7, comm, &request);
 $CALL;
@@ -46,7 +47,6 @@ MPI_Wait($request, MPI_STATUS_IGNORE);
 MPI_Wait(&request, MPI_STATUS_IGNORE);
 MPI_Request_free($request);
 //// MPI_Recv_init | source=MPI_PROC_NULL
-$CALL;
 //// MPI_Psend_init | dest=me | partitions=2 | count=4
 $CALL;
 MPI_Precv_init(recvbuf, 2, 4, MPI_INT, me, 7, comm, MPI_INFO_NULL, &request);
@@ -72,11 +72,11 @@ begin_partitioned();
 $CALL;
 MPI_Pready(1, pair[0]);
 end_partitioned();
-//// MPI_Pready_range | request=pair[0] | partition_low=0 | partition_high=1
+//// MPI_Pready_list | request=pair[0] | length=2 | array_of_partitions=zero_one
 begin_partitioned();
 $CALL;
 end_partitioned();
-//// MPI_Pready_list | request=pair[0] | length=2 | array_of_partitions=zero_one
+//// MPI_Pready_range | request=pair[0] | partition_low=0 | partition_high=1
 begin_partitioned();
 $CALL;
 end_partitioned();
@@ -118,26 +118,16 @@ $CALL;
 //// MPI_Buffer_detach
 $CALL;
 MPI_Buffer_attach(attached, sizeof attached);
-//// MPI_Comm_attach_buffer | buffer=recvbuf | size=4096
+//// MPI_Comm_attach_buffer MPI_Session_attach_buffer | buffer=recvbuf | size=4096
 $CALL;
-MPI_Comm_detach_buffer(comm, out(30), out(31));
-//// MPI_Comm_detach_buffer
-MPI_Comm_attach_buffer(comm, recvbuf, 4096);
+${OBJECT}_detach_buffer($object, out(30), out(31));
+//// MPI_Comm_detach_buffer MPI_Session_detach_buffer
+${OBJECT}_attach_buffer($object, recvbuf, 4096);
 $CALL;
-//// MPI_Comm_flush_buffer MPI_Comm_iflush_buffer
-MPI_Comm_attach_buffer(comm, recvbuf, 4096);
+//// MPI_Comm_*flush_buffer MPI_Session_*flush_buffer
+${OBJECT}_attach_buffer($object, recvbuf, 4096);
 $CALL;
-MPI_Comm_detach_buffer(comm, out(30), out(31));
-//// MPI_Session_attach_buffer | buffer=recvbuf | size=4096
-$CALL;
-MPI_Session_detach_buffer(session, out(30), out(31));
-//// MPI_Session_detach_buffer
-MPI_Session_attach_buffer(session, recvbuf, 4096);
-$CALL;
-//// MPI_Session_flush_buffer MPI_Session_iflush_buffer
-MPI_Session_attach_buffer(session, recvbuf, 4096);
-$CALL;
-MPI_Session_detach_buffer(session, out(30), out(31));
+${OBJECT}_detach_buffer($object, out(30), out(31));
 
 /* ---- collectives and topologies ---- */
 
@@ -145,30 +135,19 @@ MPI_Session_detach_buffer(session, out(30), out(31));
 $CALL; /* started, they never end in MPICH 4.0 */
 MPI_Request_free($request);
 //// MPI_*eighbor_all* | comm=cart
-$CALL;
 //// MPI_Cart_create MPI_Cart_map | dims=two
-$CALL;
 //// MPI_Cart_* MPI_Cartdim_get | comm=cart | coords=zeros
-$CALL;
 //// MPI_Cart_get | comm=cart
-$CALL;
 //// MPI_Graph_create MPI_Graph_map | nnodes=2 | indx=graph_index | edges=graph_edges
-$CALL;
 //// MPI_Graph_get | comm=graph | maxindex=2 | maxedges=2
-$CALL;
 //// MPI_Graph* | comm=graph
-$CALL;
 //// MPI_Dist_graph_create MPI_Dist_graph_create_adjacent | destinations=&peer | weights=ones | degrees=ones
-$CALL;
 //// MPI_Dist_graph_neighbors* | comm=dist
-$CALL;
 
 /* ---- groups and communicators ---- */
 
 //// MPI_Comm_split MPI_Comm_split_type | key=0
-$CALL;
 //// MPI_Group_range_* | ranges=ranges
-$CALL;
 //// MPI_Group_free | group=&a_group
 MPI_Comm_group(comm, &a_group);
 $CALL;
@@ -176,13 +155,9 @@ $CALL;
 MPI_Comm_dup(comm, &a_comm);
 $CALL;
 //// MPI_Comm_remote_* MPI_Comm_test_inter | comm=inter
-$CALL;
 //// MPI_Intercomm_create | local_comm=MPI_COMM_SELF | peer_comm=comm | remote_leader=peer
-$CALL;
 //// MPI_Intercomm_create_from_groups | local_group=self_group | remote_group=peer_group
-$CALL;
 //// MPI_Intercomm_merge | intercomm=inter | high=me
-$CALL;
 //// MPI_Comm_join | fd=socket
 const int socket = connected();
 int here = socket >= 0, both;
@@ -229,7 +204,6 @@ MPI_Comm_disconnect($intercomm);
 /* ---- attributes, error handlers, info ---- */
 
 //// MPI_Keyval_create | copy_fn=MPI_NULL_COPY_FN | delete_fn=MPI_NULL_DELETE_FN
-$CALL;
 //// MPI_Keyval_free MPI_Comm_free_keyval | keyval=&keyval | comm_keyval=&keyval
 MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
 $CALL;
@@ -249,7 +223,6 @@ $CALL;
 MPI_Win_set_attr(win, win_keyval, sendbuf);
 $CALL;
 //// MPI_*_call_errhandler | errorcode=MPI_ERR_OTHER
-$CALL;
 //// MPI_Errhandler_create
 MPI_Errhandler_create(on_comm_error, &errhandler);
 MPI_Errhandler_free(&errhandler);
@@ -280,26 +253,23 @@ MPIX_Delete_error_code(code);
 //// MPIX_Delete_error_code
 int code;
 MPI_Add_error_code(error_class, &code);
-MPIX_Delete_error_code(code);
+$NAME(code);
 //// MPIX_Delete_error_class
 int code;
 MPI_Add_error_class(&code);
-MPIX_Delete_error_class(code);
+$NAME(code);
 //// MPI_Info_delete | key="short-lived"
 MPI_Info_set(info, "short-lived", "value");
 $CALL;
 //// MPI_Info_get_nthkey | n=0
-$CALL;
 //// MPI_Info_free | info=&a_info
 MPI_Info_create(&a_info);
 $CALL;
 //// MPI_Aint_* | base=1
-$CALL;
 //// MPI_Info_get_string
 *(int *)$buflen = 64;
 $CALL;
 //// MPI_Info_create_env | argc=1 | argv=arguments
-$CALL;
 
 /* ---- one-sided ---- */
 
@@ -363,7 +333,6 @@ MPI_Win_detach(dynamic, recvbuf);
 MPI_Win_attach(dynamic, recvbuf, 64);
 $CALL;
 //// MPI_Win_shared_query | win=shared
-$CALL;
 //// MPI_Win_free | win=&a_win
 MPI_Win_create(recvbuf, 64, 1, MPI_INFO_NULL, comm, &a_win);
 $CALL;
@@ -386,44 +355,25 @@ if (me == 0) {
     MPI_File_close(&a_file);
     $CALL;
 }
-//// MPI_File_read_all_begin
+//// MPI_File_read_*_begin
 $CALL;
-MPI_File_read_all_end(file, recvbuf, MPI_STATUS_IGNORE);
-//// MPI_File_read_all_end
-MPI_File_read_all_begin(file, recvbuf, 1, MPI_INT);
-$CALL;
-//// MPI_File_read_at_all_begin
-$CALL;
-MPI_File_read_at_all_end(file, recvbuf, MPI_STATUS_IGNORE);
+${STEM}_end(file, recvbuf, MPI_STATUS_IGNORE);
 //// MPI_File_read_at_all_end
 MPI_File_read_at_all_begin(file, 0, recvbuf, 1, MPI_INT);
 $CALL;
-//// MPI_File_read_ordered_begin
+//// MPI_File_read_*_end
+${STEM}_begin(file, recvbuf, 1, MPI_INT);
 $CALL;
-MPI_File_read_ordered_end(file, recvbuf, MPI_STATUS_IGNORE);
-//// MPI_File_read_ordered_end
-MPI_File_read_ordered_begin(file, recvbuf, 1, MPI_INT);
+//// MPI_File_write_*_begin
 $CALL;
-//// MPI_File_write_all_begin
-$CALL;
-MPI_File_write_all_end(file, sendbuf, MPI_STATUS_IGNORE);
-//// MPI_File_write_all_end
-MPI_File_write_all_begin(file, sendbuf, 1, MPI_INT);
-$CALL;
-//// MPI_File_write_at_all_begin
-$CALL;
-MPI_File_write_at_all_end(file, sendbuf, MPI_STATUS_IGNORE);
+${STEM}_end(file, sendbuf, MPI_STATUS_IGNORE);
 //// MPI_File_write_at_all_end
 MPI_File_write_at_all_begin(file, 0, sendbuf, 1, MPI_INT);
 $CALL;
-//// MPI_File_write_ordered_begin
-$CALL;
-MPI_File_write_ordered_end(file, sendbuf, MPI_STATUS_IGNORE);
-//// MPI_File_write_ordered_end
-MPI_File_write_ordered_begin(file, sendbuf, 1, MPI_INT);
+//// MPI_File_write_*_end
+${STEM}_begin(file, sendbuf, 1, MPI_INT);
 $CALL;
 //// MPI_Register_datarep | datarep=__func__
-$CALL;
 
 /* ---- types, operations and packing ---- */
 
@@ -432,9 +382,7 @@ MPI_Op op;
 MPI_Op_create(add, 1, &op);
 $CALL;
 //// MPI_Type_set_attr MPI_Type_get_attr | datatype=a_type
-$CALL;
 //// MPI_Type_match_size | size=4
-$CALL;
 //// MPI_Type_commit | datatype=&type
 MPI_Type_dup(a_type, &type);
 $CALL;
@@ -443,17 +391,11 @@ MPI_Type_free(&type);
 MPI_Type_dup(a_type, &type);
 $CALL;
 //// MPI_Type_create_darray | array_of_distribs=&no_distribution | array_of_dargs=&no_argument | size=1
-$CALL;
 //// MPI_Type_get_contents | datatype=contiguous
-$CALL;
 //// MPI_Address
 MPI_Address(recvbuf, out(0));
-//// MPI_Type_extent
-MPI_Type_extent(MPI_INT, out(0));
-//// MPI_Type_lb
-MPI_Type_lb(MPI_INT, out(0));
-//// MPI_Type_ub
-MPI_Type_ub(MPI_INT, out(0));
+//// MPI_Type_extent MPI_Type_lb MPI_Type_ub
+$NAME(MPI_INT, out(0));
 //// MPI_Type_hindexed
 MPI_Type_hindexed(1, ones, aints, MPI_INT, &type);
 MPI_Type_free(&type);
@@ -505,8 +447,6 @@ if (cvars) {
 }
 //// MPI_T_pvar_get_index | name=performance | var_class=pvar_class
 if (pvars) $CALL;
-//// MPI_T_pvar_get_info
-if (pvars) $CALL;
 //// MPI_T_pvar_session_create
 $CALL;
 MPI_T_pvar_session_free($pe_session);
@@ -525,16 +465,16 @@ if (pvars) {
     MPI_T_pvar_handle_alloc(pvar_session, 0, NULL, &a_pvar, out(30));
     $CALL;
 }
+//// MPI_T_pvar_get_info
+if (pvars) $CALL;
 //// MPI_T_pvar_start MPI_T_pvar_stop MPI_T_pvar_read MPI_T_pvar_reset MPI_T_pvar_readreset MPI_T_pvar_write
 if (pvars) $CALL;
 //// MPI_T_enum_get_info MPI_T_enum_get_item
 if (has_enumeration) $CALL;
 //// MPI_T_category_changed MPI_T_category_get_num
-$CALL;
 //// MPI_T_category_* | name=category
 if (categories) $CALL;
 //// MPI_T_source_get_num MPI_T_event_get_num
-$CALL;
 //// MPI_T_event_*
 /* none of the libraries has an event */
 //// MPI_T_source_get_info MPI_T_source_get_timestamp
@@ -543,17 +483,14 @@ if (sources) $CALL;
 /* ---- extensions ---- */
 
 //// MPIX_Query_*_support
-$CALL;
 //// MPIX_GPU_query_support
 MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, out(0));
 //// MPIX_Comm_agree
 MPIX_Comm_agree(comm, ones);
 //// MPIX_Comm_failure_ack
 MPIX_Comm_failure_ack(comm);
-//// MPIX_Comm_failure_get_acked
-MPIX_Comm_failure_get_acked(comm, &a_group);
-//// MPIX_Comm_get_failed
-MPIX_Comm_get_failed(comm, &a_group);
+//// MPIX_Comm_failure_get_acked MPIX_Comm_get_failed
+$NAME(comm, &a_group);
 //// MPIX_Comm_shrink
 MPIX_Comm_shrink(comm, &a_comm);
 MPI_Comm_free(&a_comm);
@@ -573,11 +510,7 @@ MPI_Wait(&request, MPI_STATUS_IGNORE);
 MPIX_Type_iov_len(MPI_INT, 4, out(0), out(1));
 //// MPIX_Type_iov
 MPIX_Type_iov(MPI_INT, 0, out(0), 1, out(1));
-//// MPIX_Stream_create
-MPIX_Stream stream;
-MPIX_Stream_create(MPI_INFO_NULL, &stream);
-MPIX_Stream_free(&stream);
-//// MPIX_Stream_free
+//// MPIX_Stream_create MPIX_Stream_free
 MPIX_Stream stream;
 MPIX_Stream_create(MPI_INFO_NULL, &stream);
 MPIX_Stream_free(&stream);

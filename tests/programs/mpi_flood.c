@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_flood ROUNDS CALLS: main 1 -> round ROUNDS -> work CALLS, then MPI_Sendrecv with the next and the previous rank,
    a write to /dev/null, and malloc with free. */
-#include <fcntl.h>
 #include <mpi.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static int rank, ranks, null;

@@ -4,8 +4,7 @@
    an error would end the program, communicators created by PMPI functions, which vtrace does not see, are used in each
    way. 2 ranks. */
 #include <mpi.h>
-#include <stdio.h>
-#include <string.h>
+#include "program.h"
 
 static int rank, of_comm, of_win, of_file, of_session;
 

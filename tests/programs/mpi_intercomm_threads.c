@@ -4,8 +4,7 @@
    halves of the merged communicator. Each rank sends one message to its partner in each inter-communicator; its tag is
    the number of the inter-communicator. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdint.h>
+#include "program.h"
 
 #define THREADS 3
 #define TURNS 40

@@ -2,9 +2,7 @@
 /* mpi_io [FILE]: each kind of MPI-IO call, on two ranks. Rank r transfers 16 + r bytes in each operation. The program
    fails if it reads other data than it has written. */
 #include <mpi.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
+#include "program.h"
 
 static int rank, failures;
 static char out[32], in[32];

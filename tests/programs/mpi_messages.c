@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each call that sends or receives, with a tag of its own, from rank 0 to rank 1. */
 #include <mpi.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 #define W MPI_COMM_WORLD
 

@@ -10,18 +10,9 @@
    Prints the ns of i's computation, the number of signals handled, and the number of recorded calls of each function. If
    MPI_POLLS_COUNTS names a file, it gets three numbers of each thread: the calls that have begun, those that have ended,
    and those that had ended when the first thread called exit. */
-#include <fcntl.h>
 #include <mpi.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 #include "vt_user.h"
+#include "program.h"
 
 static char **steps;
 static int nsteps;

@@ -3,13 +3,9 @@
    log.RANK.THREAD: "call NAME" for each MPI call, followed by the expected events of the archive inside this call.
    "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ... */
 #include <mpi.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 #define MOST 8 /* ranks */
 #define MESSAGES 12

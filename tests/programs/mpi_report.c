@@ -2,8 +2,7 @@
 /* For the mpiP report: calls whose counts and bytes follow from the number of ranks. Each line with a comment "site: NAME"
    makes MPI calls; tests look the lines up by NAME. */
 #include <mpi.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 #define MOST 64
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests of all kinds, completed in all ways, from rank 0 to rank 1; each part has its own tags. */
 #include <mpi.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "program.h"
 
 #define W MPI_COMM_WORLD
 #define MANY 3000

@@ -2,9 +2,7 @@
 /* mpi_rma: each kind of one-sided communication on three ranks; rank r uses the memory of the next rank. The program
    fails if that memory has wrong values. */
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static int rank, size, right, left, failures;
 static long x = 7, y, result[4], values[4] = {1, 2, 3, 4};

@@ -3,8 +3,7 @@
    its own first puts. The main thread completes the last ones for all threads, at the end of the epoch. Then each
    thread writes and reads its own part of a file. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdint.h>
+#include "program.h"
 
 #define THREADS 3
 #define ROUNDS 50

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_rounds CALLS ROUNDS: main 1 -> ROUNDS times: work CALLS on rank 0, CALLS / 10 on others; MPI_Barrier. */
 #include <mpi.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

@@ -3,9 +3,7 @@
 
    turns T    each rank passes T messages around; then a library's call, a recursion of depth 3, a tail call, two threads */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 
 int library_sum(int mine);
 

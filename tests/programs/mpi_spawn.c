@@ -2,9 +2,7 @@
 /* Two ranks start two children, which start one of their own with other arguments. Parents and children communicate by
    the inter-communicator and by a merged one. */
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 static int rank;
 

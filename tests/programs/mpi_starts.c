@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each rank starts the command in its arguments between MPI_Init and MPI_Finalize, without the inherited connection to
    the launcher. Prints its rank and the number of ranks. */
-#include <fcntl.h>
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 
 int main(int argc, char **argv)
 {

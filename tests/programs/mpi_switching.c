@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One thread calls functions while another thread switches recording off and on. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include "program.h"
 
 static atomic_int over;
 static atomic_long calls, allowed; /* limits the calls of the thread while main gets no processor */

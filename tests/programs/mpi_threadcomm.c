@@ -2,8 +2,7 @@
 /* A communicator of MPICH whose ranks are threads, two in each process: each sends to the next one, waits for all, and
    adds the values. Prints the sum of each thread. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdio.h>
+#include "program.h"
 
 #define THREADS 2
 

@@ -2,9 +2,7 @@
 /* Threads of two ranks exchange messages, each pair with a tag of its own; requests start on one thread and end on
    another. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <unistd.h>
+#include "program.h"
 
 #define THREADS 4
 #define ROUNDS 200

@@ -2,9 +2,7 @@
 /* mpi_turns [serialized]: threads of two ranks communicate, each on its own communicator, concurrently or in turns. One
    thread starts an operation and another thread waits for it. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <string.h>
+#include "program.h"
 
 #define THREADS 3
 #define ROUNDS 20

@@ -3,9 +3,7 @@
    with three a delay of rank 0 reaches rank 2 through rank 1. Each rank prints the ns at the start of its call that is
    late or waits. */
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 #define LARGE (4 << 20)
 

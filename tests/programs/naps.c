@@ -2,13 +2,7 @@
 /* naps THREADS CALLS: before main nanosleep 1; main 1 -> nap CALLS -> nanosleep 1 each, too_short 1 -> nanosleep 1,
    on_signal 1 -> nap 1 -> nanosleep 1; each thread: body 1 -> nap CALLS -> nanosleep 1 each. Prints "ok". Fails if the
    result or errno of nanosleep is not as without a shim. */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include "keep.h"
+#include "program.h"
 
 #define MAX_THREADS 16
 

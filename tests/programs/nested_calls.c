@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nested_calls ROUNDS: calls of known depth, from each other, from qsort, and from a signal handler on an alternate
    stack. Each function calculates for some microseconds before and after its calls. */
-#include <signal.h>
-#include <stdlib.h>
+#include "program.h"
 
 static void spin(void) __attribute__((no_instrument_function, noinline));
 static void spin(void)

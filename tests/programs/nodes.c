@@ -5,14 +5,7 @@
    RANK     then rank RANK receives a message from each other rank and kills itself; the others wait in MPI_Barrier */
 #define _GNU_SOURCE
 #include <mpi.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

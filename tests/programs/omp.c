@@ -2,9 +2,7 @@
 /* Constructs of OpenMP, one for each name on the command line, with counts in closed form; prints its results. Each
    parallel region has 2 threads unless the construct sets their number. */
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 #define N 20
 static long sum;

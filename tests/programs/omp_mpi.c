@@ -2,8 +2,7 @@
 /* Two ranks of two threads: thread i exchanges N messages with thread i of the other rank, with tag i. */
 #include <mpi.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 
 int main(int argc, char **argv)
 {

@@ -2,8 +2,7 @@
 /* Arguments and results of functions in registers of all kinds, and errno, must be as without hooks: exits with 0. main
    1 -> mixed 10, complex_ 10, vector 10, pair 10, fails 10. */
 #include <complex.h>
-#include <errno.h>
-#include "keep.h"
+#include "program.h"
 
 typedef float four __attribute__((vector_size(16)));
 struct pair {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pauses CALLS: main 1 -> work 2 * CALLS, half of them before it prints "ready" and reads a line, then prints "done". */
-#include <stdio.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

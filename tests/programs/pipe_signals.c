@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pipe_signals COUNT: a thread sends COUNT signals SIGPIPE to the main thread, one after the other, while the main thread
  * opens files. Prints how many signals the main thread got. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 static atomic_int got, done;
 static pthread_t whole;

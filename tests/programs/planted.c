@@ -2,11 +2,7 @@
 /* Two ranks with a planted loss: "imbalance" (rank 1 works longer), "pipeline" (rank 1 works when rank 0 is done) or
    "writer" (rank 0 does I/O alone). Rank 0 prints the ns that both ranks wait, as the program measures it. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 static int rank;
 static double waited;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* preinit: calls early twice from .preinit_array, where libc has no environment yet; it opens a file and allocates
    there. Then main calls work 10 times. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static void *volatile got;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main thread is not traced, but a thread that it creates is: body 1 -> work 10. */
-#include <pthread.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile int sink;
 

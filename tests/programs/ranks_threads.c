@@ -2,12 +2,8 @@
 /* ranks_threads CALLS [PIPE MODE], under MPI: each rank has 3 threads at the same time, the main thread and 2 more.
    main 1 -> work CALLS + rank; each other thread: body 1 -> work CALLS + 10 * its number. Rank 0 opens the named PIPE,
    and waits until another job opens it in the other MODE: 0 (to read), 1 (to write). */
-#include <fcntl.h>
 #include <mpi.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 static long calls;

@@ -5,12 +5,8 @@
    main 1 -> scalars TIMES -> give_int 1, give_long_double 1 ...; structs, mixed, variadic, vectors16; nested (gcc),
    windows (ms_abi); vectors32 (AVX2) and vectors64 (AVX-512), which call give_32, give_64 and eight_32, eight_64. */
 #include <complex.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "keep.h"
+#include "program.h"
 
 #ifdef __aarch64__
 #define __float128 long double /* has the same 16 bytes there */

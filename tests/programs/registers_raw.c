@@ -4,11 +4,7 @@
    calls give, which leaves them as they are, stores them, TIMES times. Names a register that has changed, and then
    exits with 1. r10 and r11 may change at the end, r11 at the start; the flags may always. main 1 -> see TIMES, give
    TIMES. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "keep.h"
+#include "program.h"
 
 struct registers {
     uint64_t general[16]; /* rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */

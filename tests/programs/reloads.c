@@ -3,14 +3,8 @@
    library was loaded between two switches SEEN times; until it has ended, the main thread loads each library in turn, calls its entry 3 times, unloads it, and calls between; another
    thread calls busy 100 times, and rests, all the time. All selections have main, between, entry and lib_leaf, and every second one has the
    others. Prints the number of loads. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 #define ALWAYS "main;between;entry;lib_leaf"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* removes CALLS COMMAND: main 1 -> work CALLS, runs the command in a shell that is not traced, and work CALLS again. */
-#include <stdio.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* retitles WORD...: writes a title over its arguments, as daemons do, then work 1, then sleeps for 0.2 s. */
-#include <string.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 KEEP void work(void)
 {

@@ -2,16 +2,8 @@
 /* ring HOW CALLS: main 1 -> work -> step CALLS, then HOW: end; killed (SIGKILL); again (VT_BUFFER_FLUSH, work);
    default, sigaction, signal, bsd, sysv, once (SIGUSR1 without and with an own handler, work); fork (also work in a child);
    threads (also in two); flood (SIGUSR1 all the time). Prints the numbers of functions entered and signals received. */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 __sighandler_t bsd_signal(int number, __sighandler_t handler); /* no longer in <signal.h> */
 

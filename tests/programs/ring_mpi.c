@@ -2,8 +2,7 @@
 /* ring_mpi ROUNDS: main 1 -> ROUNDS times: a message to the next rank and one from the previous rank, both active while
    work runs on rank 0, MPI_Allreduce, MPI_Ibarrier. */
 #include <mpi.h>
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring_omp ROUNDS: main 1 -> ROUNDS parallel loops -> work 8. */
-#include <stdlib.h>
-#include "keep.h"
+#include "program.h"
 
 static volatile long sink;
 

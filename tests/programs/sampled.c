@@ -2,10 +2,7 @@
 /* sampled ROUNDS THREADS: in each thread about three quarters of the CPU time belong to f, one quarter to g. Thread 1
    and every second thread after it exchange the roles. Prints for each thread its CPU time and the part of f, in ns:
    equal loops may differ in speed by their places in memory. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static int rounds;
 static long long spent[64], of_f[64];

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_altstack BYTES MS: computes for MS ms of CPU time; samples are taken on an alternate stack of BYTES above a
    page that no code may access. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <time.h>
+#include "program.h"
 
 #define PAGE 4096u
 

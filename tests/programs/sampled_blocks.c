@@ -4,19 +4,10 @@
    for any signal by sigtimedwait, sigwait, sigwaitinfo and signalfd. queue: no signal with data may wait. dies: raises
    SIGIO. file: it has a signalfd for SIGRTMAX-2 alone. Prints the same as without vtrace. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 #define PAGE 4096L
 #define PAGES 1000L

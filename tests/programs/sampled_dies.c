@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calculates for half a second of CPU time, then kills itself. */
-#include <signal.h>
-#include <time.h>
+#include "program.h"
 
 __attribute__((noinline)) void busy(void)
 {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_ends MODE: "main": the main thread ends by pthread_exit while another one works, which prints "done"; "short
    N": N threads one after the other, each works 3 parts of 4 in large and one in small, about 16 ms altogether. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "program.h"
 
 static double spend(int n)
 {

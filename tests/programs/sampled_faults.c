@@ -3,12 +3,7 @@
    each page is a page fault. close: the program first closes all descriptors but its own. Prints the page faults of f
    and of g by the kernel's count. */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "program.h"
 
 #define PAGE 4096L
 

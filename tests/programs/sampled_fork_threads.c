@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Four threads fork at the same time; then a library is loaded and unloaded. The program takes a fraction of a second, and
    ends itself after a minute. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 static void *forks(void *unused)
 {

@@ -2,10 +2,7 @@
 /* sampled_generated SECONDS: code that the program makes while it runs, without unwind information but with frame
    pointers: main -> use -> generated code, for that CPU time. */
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
+#include "program.h"
 
 /* push rbp; mov rbp, rsp; mov rax, rdi; 1: dec rax; jnz 1b; pop rbp; ret */
 static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,

@@ -2,9 +2,7 @@
 /* sampled_grid MS: ranks in a grid of two columns. Each rank has two threads. The main thread of rank r is in busy for
    (r + 1) * MS of CPU time and in quick for MS, the other thread in busy for MS; then they meet at a barrier. */
 #include <mpi.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static double cpu(void)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_idle: two threads calculate and sleep. Prints for each, main first, the ns between its start and its end in
    which it had no processor; main's end is before it joins the other one. */
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 static volatile double sink;
 

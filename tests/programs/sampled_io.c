@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernel sends SIGIO for each byte in a pipe, while three threads calculate. Prints the count of the handler. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 #define BYTES 1000
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_loads LIBRARY FUNCTION ...: loads each library, calls its function for 0.4 s of CPU time, and unloads it. */
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 __attribute__((noinline)) void use(int (*work)(int))
 {

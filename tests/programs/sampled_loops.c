@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_loops [ROUNDS]: loops of each kind, one after the other in an outer loop, until each has had its CPU time. Prints the ns
    of each: for, while, do, goto, and of the function `called` with a loop of its own. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static volatile double sink;
 static volatile int within = 20000; /* unknown to the compiler, which would make a copy of `called` */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_openmp MS: each thread is in a parallel region for MS of CPU time, then four tasks of MS each run. */
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static double cpu(void)
 {

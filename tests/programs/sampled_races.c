@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_races LIBRARY: threads calculate, allocate and lock while others begin and end, and main loads and unloads a
    library and forks. The program has no data race of its own. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 #define THREADS 6
 #define ROUNDS 8

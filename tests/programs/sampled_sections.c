@@ -2,9 +2,7 @@
 /* sampled_sections ROUNDS: inside runs between fipp_start and fipp_stop, outside does not. In each round both use as much
    CPU time. Prints the CPU time of each in ns. Also C++. */
 #include <fj_tool/fipp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "program.h"
 
 static volatile int which;
 

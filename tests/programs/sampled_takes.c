@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Installs a handler for each real-time signal, raises the last one three times and calculates between. Prints the
    number of runs of the handler. */
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 static volatile int count;
 

@@ -2,12 +2,7 @@
 /* A thread blocks all signals and waits for any of them, by sigwait, sigwaitinfo and sigtimedwait. Prints the signals
    that it gets: three times SIGUSR1, then none. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
+#include "program.h"
 
 static sigset_t all;
 

@@ -3,9 +3,7 @@
    and frees half of the small ones; shrink/1 frees the rest; in spread/1 another thread allocates a block, for which
    malloc makes an arena; refuse/1 twice requests more memory than there is. */
 #include "fj_tool/fapp.h"
-#include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "program.h"
 
 #define BLOCKS 100
 

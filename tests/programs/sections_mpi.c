@@ -3,9 +3,8 @@
    main thread's section round/N has N + 1 calls of MPI, over/1 begins in round/N and ends after it; rank 0 alone has
    once/1. The other thread has section team/1 five times, with a call of MPI each. */
 #include <mpi.h>
-#include <pthread.h>
-#include <time.h>
 #include <vt_user.h>
+#include "program.h"
 
 static void spend(int us)
 {

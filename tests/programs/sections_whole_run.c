@@ -3,16 +3,8 @@
    its first to its last statement. argv[1]: how the process ends. tests/integration/test_sections_whole_run.py reads
    this. */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <vt_user.h>
+#include "program.h"
 
 #define PAGE 4096u
 #define PAGES 300u

@@ -2,10 +2,8 @@
 // A library to preload: the clocks of a host that is SKEW_NS ns and SKEW_PPM parts per million ahead, and swings by
 // SKEW_WAVE ns either way in 20 ms, up and down in straight lines.
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "replaced_clock.h"
+#include "program.h"
 
 static long long offset, ppm, wave;
 

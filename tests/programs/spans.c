@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spans CALLS SECONDS THREADS: main 1 -> CALLS times: user region "phase" -> step -> leaf 3. Then main and THREADS
    threads call spin -> leaf repeatedly for SECONDS. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 static volatile long sink;
 static double until;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes the descriptors of its files, in data.bin, and a line to its standard output. Ends with 3. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
+#include "program.h"
 
 int main(void)
 {

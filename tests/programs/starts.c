@@ -6,14 +6,8 @@
      own WHICH: with an environment that has one variable only, by posix_spawn, or by fork and execve or execle.
      fails: the same, but two programs do not exist; prints the error.   waits WHICH: waits by the function WHICH. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 static char *words[] = {"echo", "a", "b", NULL};
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starts_raw PROGRAM [ARGUMENT...]: creates a thread, then starts the program as Go does: by its own system calls, with
    the environment of its own start. Returns the exit code of the program. */
-#include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include "program.h"
 
 static long raw(long number, long a, long b, long c)
 {

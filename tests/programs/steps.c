@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library to preload: from its 50 000th reading on CLOCK_MONOTONIC_RAW is 2 ms slow. */
 #define _GNU_SOURCE
-#include <stdatomic.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "replaced_clock.h"
+#include "program.h"
 
 static int read_slow_clock(clockid_t id, struct timespec *t)
 {

@@ -3,14 +3,8 @@
    itself after the calls); exec (as killed, after an exec that fails in the middle); off (recording is off for a third
    of the calls, with -DVTRACE); flickers (recording is off for a while after each call, with -DVTRACE); naps (a pause
    of a millisecond after each call). Prints "done CALLS" before its end. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 static volatile long sink;
 

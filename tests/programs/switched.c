@@ -5,17 +5,9 @@
    children that call functions. main 1 -> own 1 after each switch; the first, third ... selection has it, so SWITCHES -
    SWITCHES / 2 are recorded. Each thread: kept 50, which is always selected; outer, middle, leaf, even, odd, wide, jumps,
    leaps as often as there is time. Prints "right" if all results were; else names the wrong one, and exits with 1. */
-#include <dlfcn.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 #define MOST 64
 #define KEPT 50

@@ -2,9 +2,7 @@
 /* Two OpenMP threads that wait for each other, and threads that wait for a lock and for each other's end. Prints the
    kind of each wait and its length in ns, as the program itself measures it. */
 #include <omp.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
+#include "program.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long at[2], ended[2], got;

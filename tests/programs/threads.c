@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* threads together|after THREADS CALLS: main 1 -> work CALLS; each thread: body 1 -> work CALLS. together: all threads
    exist at the same time (they meet at a barrier); after: one ends before the next begins. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include "keep.h"
+#include "program.h"
 
 #define MAX_THREADS 2048
 

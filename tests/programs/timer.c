@@ -5,17 +5,8 @@
    stack), other (on an alternate one), jump (every third handler leaves by siglongjmp). Prints, over all threads, the
    number of traced functions that began, of handlers that ran, and of handlers that jumped. */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#include "keep.h"
+#include "program.h"
 
 #define HANDLED 20
 #define HANDLERS 60

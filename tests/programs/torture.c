@@ -4,18 +4,8 @@
    outlive any end. In between main starts threads and children and writes its buffer, at random from SEED. A child ends
    by _exit, exit, SIGKILL or abort. main returns while some threads still exist. Calls after that would not be in the
    trace, so these threads make none. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "keep.h"
 #include "vt_user.h"
+#include "program.h"
 
 #define SLOTS 32
 static volatile long sink;

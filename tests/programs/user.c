@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each macro of the user API, as C and as C++ (user.cc includes this file).
-#include <stdio.h>
-#include <string.h>
 #include "vt_user.h"
+#include "program.h"
 
 static void counters(void)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* user_fork: both processes end region outer, which the parent has begun before the fork; each has a region inner. */
-#include <sys/wait.h>
-#include <unistd.h>
 #include "vt_user.h"
+#include "program.h"
 
 int main(void)
 {

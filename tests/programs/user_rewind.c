@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // user_rewind CASE [N]: events that VT_REWIND discards, and events that it keeps.
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include "vt_user.h"
+#include "program.h"
 
 /* First called in the discarded part, and again after it. */
 static __attribute__((noinline)) void helps(void)

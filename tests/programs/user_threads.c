@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // user_threads ROUNDS: four threads start and end one region, count, and send each other messages around a ring.
-#include <pthread.h>
-#include <stdlib.h>
 #include "vt_user.h"
+#include "program.h"
 
 #define THREADS 4
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three threads, each of which writes one file of two bytes. */
-#include <pthread.h>
-#include <stdio.h>
+#include "program.h"
 
 static void *work(void *name)
 {

@@ -137,8 +137,3 @@ def refused(place: Path, kernel: Kernel, c: lf.Chunk, columns: bytes) -> None:
     path.write_bytes(lf.write_head(r.EVENTS) + lf.block(c, stored=stored))
     with pytest.raises(FormatError, match="does not unpack to 40 bytes"):
         kernel.words(stream_of(path), 0)
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()

@@ -6,16 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from support.synthetic_runs.transcoding import MPI, brief, chunk, transcode
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()
 
 
 def test_functions_and_regions(tmp_path: Path, kernel: Kernel) -> None:

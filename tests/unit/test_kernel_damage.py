@@ -16,11 +16,6 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()
-
-
 def word(value: int) -> lf.Chunk:
     return chunk().enter(1).word(value)
 

@@ -17,11 +17,6 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel, _library, _zstandard
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()
-
-
 @pytest.fixture(params=["libzstd", "zstandard"])
 def either_zstd(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the test with libzstd.so.1, and again with the Python package zstandard as if libzstd were missing."""

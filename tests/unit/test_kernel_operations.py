@@ -18,11 +18,6 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()
-
-
 @pytest.mark.parametrize(
     ("operations", "kinds"),
     [(ONE_SIDED, r.CLASS_RMA), (IO, r.CLASS_IO), (THREADS, r.CLASS_THREAD)],

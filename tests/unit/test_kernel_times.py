@@ -17,11 +17,6 @@ from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import Kernel
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    return Kernel()
-
-
 def exact(knots: list[tuple[int, int]], ticks: int) -> int:
     """The expected time in ns, by the kernel's formula in Python's exact integers."""
     n = max((i for i in range(len(knots) - 1) if knots[i][0] <= ticks), default=0)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.oracles.slow_delays import Cause, Delays
-from support.oracles.slow_waits import WaitKey, Waits
+from support.oracles.slow_waits import Cause, Delays, WaitKey, Waits
 from support.readers.archive import read
 from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, program

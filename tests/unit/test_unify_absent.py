@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,22 @@ from vtrace.io.local.local_files import open_local
 from vtrace.io.local.records import DEFINITIONS
 
 
+def ended(location: int, records: int, *more: str) -> list[list[Any]]:
+    """Definitions of a location of rank 1 that recorded this number of events. more: property and value."""
+    found = [d for d in define(1, 2, location=location) if d[0] != DEFINITIONS["SUMMARY"]]
+    found.append([DEFINITIONS["SUMMARY"], location, records, 0, 0, 0, 0, 0, 9000, 0])
+    return found + ([[DEFINITIONS["PROPERTY"], *more]] if more else [])
+
+
+def write_third_thread(heat: Path) -> None:
+    """Writes the files of location 2 of rank 1."""
+    more = head(1, 2)
+    write_defs(heat.parent / "heat.20002.def.z", define(1, 2, location=2, ended=True), **more, location=2)
+    chunk = message(1)
+    chunk.location = 2
+    write_events(heat.parent / "heat.20002.events.z", [chunk], **more, location=2)
+
+
 @pytest.fixture
 def heat(tmp_path: Path) -> Path:
     """Rank 1 has a second thread with 10 records in two blocks, and 5 records of its main thread."""
@@ -22,9 +39,7 @@ def heat(tmp_path: Path) -> Path:
     more = head(1, 2, buffer="/nowhere/heat.buffer")
     for location, records in ((0, 5), (1, 10)):
         name = f"heat.{2 << 16 | location:x}" if location else "heat.2"
-        definitions = [d for d in define(1, 2, location=location) if d[0] != DEFINITIONS["SUMMARY"]]
-        definitions.append([DEFINITIONS["SUMMARY"], location, records, 0, 0, 0, 0, 0, 9000, 0])
-        write_defs(tmp_path / f"{name}.def.z", definitions, **more, location=location)
+        write_defs(tmp_path / f"{name}.def.z", ended(location, records), **more, location=location)
         chunks = [message(1) for _ in range(records // 5)]
         for number, chunk in enumerate(chunks):
             chunk.location, chunk.sequence = location, number
@@ -112,20 +127,13 @@ def test_end_of_definitions(heat: Path) -> None:
 def test_both_files_of_a_thread(heat: Path) -> None:
     for path in heat.parent.glob("heat.20001.*"):
         path.rename(path.with_name(path.name.replace("20001", "20002")))
-    more = head(1, 2)
-    write_defs(heat.parent / "heat.20002.def.z", define(1, 2, location=2, ended=True), **more, location=2)
-    chunk = message(1)
-    chunk.location = 2
-    write_events(heat.parent / "heat.20002.events.z", [chunk], **more, location=2)
+    write_third_thread(heat)
     refused(heat, f"rank 1: the files of thread 1 beside {heat}.2.")
 
 
 def test_both_files_of_the_last_thread(heat: Path) -> None:
     """The process recorded its number of locations."""
-    definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
-    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
-    definitions.append([DEFINITIONS["PROPERTY"], "locations", "3"])
-    write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
+    write_defs(heat.parent / "heat.2.def.z", ended(0, 5, "locations", "3"), **head(1, 2))
     refused(heat, f"rank 1: the files of thread 2 beside {heat}.2.")
     for path in heat.parent.glob("heat.20001.*"):
         path.unlink()
@@ -144,17 +152,10 @@ def test_both_files_of_the_main_thread(heat: Path) -> None:
 
 def test_number_of_no_thread(heat: Path) -> None:
     """A thread that started while the process ended has no files, and threads after it have."""
-    definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
-    definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
-    definitions.append([DEFINITIONS["PROPERTY"], "locations", "2"])
-    write_defs(heat.parent / "heat.2.def.z", definitions, **head(1, 2))
+    write_defs(heat.parent / "heat.2.def.z", ended(0, 5, "locations", "2"), **head(1, 2))
     for path in heat.parent.glob("heat.20001.*"):
         path.unlink()
-    more = head(1, 2)
-    write_defs(heat.parent / "heat.20002.def.z", define(1, 2, location=2, ended=True), **more, location=2)
-    chunk = message(1)
-    chunk.location = 2
-    write_events(heat.parent / "heat.20002.events.z", [chunk], **more, location=2)
+    write_third_thread(heat)
     run(heat)
     trace = read_back(heat)
     assert [len(trace.of(location)) for location in trace.locations] == [5, 5, 5]

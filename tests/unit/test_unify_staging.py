@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.synthetic_runs.two_ranks import names, run, two_ranks
+from support.synthetic_runs.two_ranks import names, run
 from vtrace.console import Console
 from vtrace.unify.model import staging
 from vtrace.unify.run import Request, unify
@@ -18,11 +18,6 @@ from vtrace.unify.run import Request, unify
 DEAD = 4_194_305
 """A pid above Linux's maximum."""
 LONG_AGO = 2 * staging.SILENT
-
-
-@pytest.fixture
-def heat(tmp_path: Path) -> Path:
-    return two_ranks(tmp_path)
 
 
 def left(heat: Path, host: str, pid: int, age: float = 0, kind: str = "tmp") -> Path:

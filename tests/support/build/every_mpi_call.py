@@ -77,7 +77,8 @@ def sections() -> list[Section]:
     for heading, code in zip(pieces[1::2], pieces[2::2], strict=True):
         names, *given = heading.split(" | ")
         pairs = dict(item.split("=", 1) for item in given)
-        found.append(Section(tuple(names.split()), pairs, re.sub(r"^/\* ---- .* \*/$", "", code, flags=re.M).strip()))
+        code = re.sub(r"^/\* ---- .* \*/$", "", code, flags=re.M).strip()
+        found.append(Section(tuple(names.split()), pairs, code or "$CALL;"))
     return found
 
 
@@ -153,7 +154,9 @@ def _clean(function: MpiFunction, meaning: ArgumentMeaning, pointer: str) -> Ite
 
 def body(function: MpiFunction, section: Section) -> str:
     """The statements that call one function."""
-    holes = {"CALL": f"{function.name}()"}
+    prefix = function.name.split("_")[1]
+    holes = {"NAME": function.name, "STEM": re.sub("_(begin|end)(_c)?$", "", function.name)}
+    holes |= {"OBJECT": f"MPI_{prefix}", "object": OBJECTS.get(prefix, "")}
     before, after = [], []
     arguments = []
     for i, (argument, meaning) in enumerate(zip(function.arguments, function.meanings or (), strict=False)):
