@@ -89,9 +89,8 @@ UNKNOWN_TO_BINDINGS = "Error_RegisterCallback"
 @pytest.mark.parametrize(("name", "result", "arguments"), [p for p in prototypes() if p[0] != UNKNOWN_TO_BINDINGS])
 def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: list[str]) -> None:
     theirs, returned = bound(name)
-    own = {kind: shape(ctype) for kind, ctype in NUMBERS.items()}
-    assert theirs == [own.get(argument, ("pointer", 8)) for argument in arguments]
-    assert shape(returned) == own.get(result, ("pointer", 8))
+    own = [shape(ctypes.c_void_p if word.endswith("*") else NUMBERS[word]) for word in (*arguments, result)]
+    assert [*theirs, shape(returned)] == own
 
 
 def test_every_prototype_is_checked() -> None:

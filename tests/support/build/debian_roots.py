@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.tools import Done, call, need, unavailable
 
-CACHE = Path(os.environ.get("XDGCACHE_HOME") or Path.home() / ".cache") / "vtrace-ci"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtrace-ci"
 """Roots stay here for later sessions, as MPICH's sources do (.ci/run)."""
 _ENTER = """mount --make-rprivate / && mount -t proc proc "$0/proc" && mount --bind "$1" "$0/mnt" && shift &&
 exec chroot "$0" sh -c 'cd /mnt && exec "$@"' sh "$@"
