@@ -150,6 +150,22 @@ def test_time_outside_of_recorded_calls_is_compared(tmp_path: Path) -> None:
     assert "serialisation" not in {one.kind for one in trace.diagnosis(Selection()).findings}
 
 
+def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
+    """Rank 1 works longer in two call paths before two operations: 300 ns in the first, 200 ns in the second."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    events = {}
+    for rank, (first, second) in enumerate(((100, 100), (400, 300), (100, 100))):
+        calls = call(0, first, "work") + call(first, 400, "MPI_Coll", *((400, *event) for event in ends))
+        calls += call(400, 400 + second, "work", *call(400, 400 + second, "work"))
+        calls += call(400 + second, 700, "MPI_Coll", *((700, *event) for event in ends))
+        events[rank] = [(0, "Enter", 0), *calls, (700, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (2 * (300 + 200), "rank 1, work in main", (0, 2))
+    assert found.text.startswith(
+        "rank 1 takes longer in work in main and work in work than the others: 1 us of waiting"
+    )
+
+
 def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:
     """Rank 1 works for 400 ns instead of 100 in iteration 5 of 12."""
     works = [[100, 100, 100] for _ in range(12)]

@@ -4,8 +4,8 @@ cause, and transfers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import fsum
 
@@ -32,6 +32,8 @@ _MOSTLY = 0.5
 _NEARLY_ALL, _SOME = 0.99, 0.01
 """From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
 cause from the second share of the cause's largest place on."""
+_ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
+"""Kinds of causes of which the same processes have one; the most further places that a sentence names."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -58,12 +60,15 @@ class MpiAnswers:
 
 @dataclass
 class _Cause:
-    """The delays that one call path causes on all its culprits. booked: (places,) ns of the caused waits by place."""
+    """The delays that a call path, and further ones, cause on all culprits. booked: (places,) ns of the caused waits by
+    place. kind: of the finding."""
 
     path: int
     locations: list[int]
     loss: int
     booked: Array
+    kind: str = ""
+    further: list[int] = field(default_factory=list)
 
 
 class _WaitPlaces:
@@ -99,8 +104,8 @@ def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
     rank, waits have no causes."""
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
-    causes = _causes(answers.delays, places) if len(facts.masters) > 1 else iter(())
-    for cause in islice(causes, _MOST):
+    causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
+    for cause in _joined(facts, causes, answers.delays):
         rows = np.flatnonzero((cause.booked >= _SOME * cause.booked.max())[places.of_wait])
         yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
         told += cause.booked
@@ -126,59 +131,91 @@ def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
         yield _Cause(path, culprits, round(fsum(time[rows])), places.booked(delays, rows))
 
 
+def _joined(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_Cause]:
+    """The causes, the largest first. Call paths in which the same processes take longer, or do the I/O, are one
+    cause."""
+    found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
+    for cause in causes:
+        cause.kind = _kind(facts, cause, delays)
+        key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
+        if key not in found:
+            found[key] = cause
+            continue
+        first = found[key]
+        first.further += [cause.path] if cause.loss >= _CULPRIT * first.loss else []
+        first.loss, first.booked = first.loss + cause.loss, first.booked + cause.booked
+    return sorted(found.values(), key=lambda cause: -cause.loss)
+
+
+def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
+    """The kind of finding about a cause."""
+    if _is_io(facts, delays.paths, cause.path):
+        return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
+    everybody = len(cause.locations) == len(facts.masters)
+    in_turn = everybody or _excess(facts, _names(facts, delays.paths, cause.path)) < _UNEVEN * cause.loss
+    return "serialisation" if in_turn else "imbalance"
+
+
+def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
+    region = int(paths["region"][path])
+    activity = int(facts.trace.regions["activity"][region]) if region >= 0 else ACTIVITIES.index("user")
+    return ACTIVITIES[activity] == "mpi/io" or int(CLASS_OF[activity]) == IO
+
+
 def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
-    names = _names(facts, delays.paths, cause.path)
+    names, is_io = _names(facts, delays.paths, cause.path), _is_io(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
     place, source = place_text(trace, delays.paths, cause.path), facts.region_source(delays.paths, cause.path)
-    locations = np.unique(answers.waits["location"][rows])
-    waiters = facts.ranks_of(locations[~np.isin(locations, cause.locations)])
-    region = int(delays.paths["region"][cause.path])
-    activity = ACTIVITIES[trace.regions["activity"][region]] if region >= 0 else "user"
-    is_io = activity == "mpi/io" or CLASS_OF[ACTIVITIES.index(activity)] == IO
-    waits = _waiting(facts, delays.paths, places, cause)
-    in_turn = len(cause.locations) == len(facts.masters) or _excess(facts, names) < _UNEVEN * cause.loss
     if facts.sampled and not is_io:
-        others = [] if in_turn else [at for at in facts.masters.values() if at not in cause.locations]
+        others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
             names, place, source = sampled.names, sampled.text, sampled.source
-    does = "s" if len(cause.locations) == 1 else ""
-    if is_io and len(cause.locations) < len(facts.masters):
-        kind, text = (
-            "io_by_few_ranks",
-            f"{culprits} do{'es' * bool(does)} the I/O alone, {place}, while the others wait: {waits}",
-        )
-        evidence: tuple[str, ...] = ("diagnose", "--about", "io")
-    elif is_io:
-        kind, text = "serialisation", f"ranks wait for each other's I/O, {place}: {waits}"
+    text = _sentence(cause, culprits, place + _further(facts, delays.paths, cause), is_io)
+    evidence: tuple[str, ...] = ("profile", "--by", "rank")
+    if is_io:
         evidence = ("diagnose", "--about", "io")
-    elif in_turn:
-        kind, text = (
-            "serialisation",
-            f"ranks take turns instead of working at once: {place} delays the next rank, {waits}",
-        )
+    elif cause.kind == "serialisation":
         evidence = ("view", "--text")
-    else:
-        kind, text = "imbalance", f"{culprits} take{does} longer in {place} than the others: {waits}"
-        evidence = (
-            ("profile", "--by", "rank", "--select", f"region={names[-1]}") if names else ("profile", "--by", "rank")
-        )
+    elif names:
+        evidence = (*evidence, "--select", f"region={names[-1]}")
+    locations = np.unique(answers.waits["location"][rows])
     return Finding(
-        kind=kind,
+        kind=cause.kind,
         loss_ns=cause.loss,
         share=cause.loss / facts.whole,
-        text=text,
+        text=text + _waiting(facts, delays.paths, places, cause),
         region=names[-1] if names else "",
         source=source,
         callpath=names,
-        ranks=waiters,
+        ranks=facts.ranks_of(locations[~np.isin(locations, cause.locations)]),
         culprit=f"{culprits}, {place}",
-        certainty=ESTIMATE if in_turn else EXACT,
+        certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
         start=facts.window.start,
         stop=facts.window.stop,
         evidence=evidence,
     )
+
+
+def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
+    """The cause in words, for the loss behind them."""
+    if cause.kind == "imbalance":
+        return f"{culprits} take{'s' * (len(cause.locations) == 1)} longer in {place} than the others: "
+    if cause.kind == "io_by_few_ranks":
+        do = "does" if len(cause.locations) == 1 else "do"
+        return f"{culprits} {do} the I/O alone, {place}, while the others wait: "
+    if is_io:
+        return f"ranks wait for each other's I/O, {place}: "
+    return f"ranks take turns instead of working at once: {place} delays the next rank, "
+
+
+def _further(facts: RunFacts, paths: Table, cause: _Cause) -> str:
+    """Words about the other places of a cause: their names, or their number if there are many."""
+    others = [place_text(facts.trace, paths, path) for path in cause.further]
+    if len(others) > _LISTED:
+        return f" and {len(others)} other places"
+    return f" and {', '.join(others)}" if others else ""
 
 
 def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
