@@ -154,7 +154,7 @@ def test_read(arm: ArmRoot, tmp_path: Path, archive: str, words: tuple[str, ...]
     both(arm, tmp_path, "vtrace", words[0], name, *words[1:])
 
 
-ABI = ("otf2_prototypes", "readback_abi", "rewriter_abi", "kernel")
+ABI = ("otf2_abi", "kernel")
 LOOPS = """columns kernel_damage kernel_decode kernel_operations kernel_teams kernel_times local mpi_waits program
     questions readback replay replay_cases sidecar""".split()
 

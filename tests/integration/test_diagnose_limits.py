@@ -24,7 +24,7 @@ from vtrace.analysis.trace import Trace
 
 Event = tuple[Any, ...]
 Place = tuple[int, tuple[str, ...]]
-BESIDE = ("omp_idle_threads", "io_wait_for_one_process")
+BESIDE = ("omp_idle_threads", "pthread_early_end", "io_wait_for_one_process")
 """Waits outside of calls, and those that are parts of other waits."""
 
 
@@ -75,7 +75,7 @@ def test_a_killed_program(build: Builder, tmp_path: Path) -> None:
 
 def test_threads_only(build: Builder, tmp_path: Path) -> None:
     found = diagnosed(KINDS["threads"](build, tmp_path).archive)
-    assert kinds(found) <= {"pthread_join_wait"}
+    assert kinds(found) <= {"pthread_join_wait", "pthread_early_end"}
     assert (found["notes"], found["efficiencies"]) == ([], None)
 
 
@@ -89,7 +89,7 @@ def test_openmp_only(build: Builder, tmp_path: Path) -> None:
 
 def test_eztrace(build: Builder, tmp_path: Path) -> None:
     found = diagnosed(KINDS["eztrace"](build, tmp_path).archive)
-    assert kinds(found) <= {"pthread_join_wait"}
+    assert kinds(found) <= {"pthread_join_wait", "pthread_early_end"}
     assert not has(found, "MPI")
 
 

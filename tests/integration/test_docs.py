@@ -243,7 +243,8 @@ TYPED = {
         "cp $DOCS/solve.py .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
     ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
-        Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), after="vtrace dump heat --only SAMPLING"),
+        Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), edits=(("=10ms", "=10ms --no-unify"),),
+              after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf ./heat"
      "    # each 100th page fault"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=",), edits=((" run ", " run --no-unify "),),

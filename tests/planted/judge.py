@@ -14,7 +14,7 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.tools import call
 
-PROGRAM = Path(__file__).parent / "programs" / "mpi_plants.c"
+PROGRAMS = Path(__file__).parent / "programs"
 FALSE_CAUSE = 0.03
 """The least share of a finding in a healthy program that makes the finding false."""
 
@@ -61,8 +61,10 @@ def culprits(finding: dict[str, Any]) -> list[int]:
 def record(build: Builder, plant: Plant, mode: str, where: Path) -> list[dict[str, Any]]:
     """Runs the program in a directory. Returns the findings."""
     where.mkdir(parents=True, exist_ok=True)
-    program = str(build(PROGRAM, compiler="mpicc.mpich", flags=("-O2", "-g", "-lm"), plain=mode != "cc"))
-    start = ("mpiexec.mpich", "-n", str(plant.ranks))
+    compiler = "mpicc.mpich" if plant.ranks else "gcc"
+    flags = ("-O2", "-g", "-lm", "-pthread")
+    program = str(build(PROGRAMS / plant.program, compiler=compiler, flags=flags, plain=mode != "cc"))
+    start = ("mpiexec.mpich", "-n", str(plant.ranks)) if plant.ranks else ()
     environment = {"PLANT_COMPUTES": "1"} if plant.computes else {}
     if mode == "cc":
         call((*start, program, *plant.words), where, environment | {"VT_FILE_PREFIX": "t"})

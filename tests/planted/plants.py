@@ -23,7 +23,7 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """A property of programs/mpi_plants.c in its modes. cause: None for a healthy program."""
+    """A property of a program in its modes. cause: None for a healthy program. ranks: 0 without MPI."""
 
     name: str
     cause: Cause | None
@@ -32,6 +32,7 @@ class Plant:
     ranks: int
     computes: bool
     """Works by processor time; else the program sleeps."""
+    program: str = "mpi_plants.c"
 
 
 STEPS, LONG = 20, 90
@@ -75,4 +76,24 @@ def _of_ranks(n: int, *, computes: bool = False) -> list[Plant]:
     ]
 
 
-PLANTS: tuple[Plant, ...] = (*_of_ranks(2), *_of_ranks(4), *_of_ranks(2, computes=True))
+def _of_threads(*, computes: bool) -> list[Plant]:
+    """The properties of thread_plants.c on two threads."""
+    cause = Cause(kind="thread_imbalance", function="chemistry", loss=0.010 * STEPS)
+    return [
+        Plant(
+            name=f"{name}{' computing' * computes}",
+            words=(name, str(STEPS)),
+            cause=of,
+            ranks=0,
+            computes=computes,
+            modes=("run", "cc", "sample") if computes else ("run", "cc"),
+            program="thread_plants.c",
+        )
+        for name, of in (("uneven_threads", cause), ("healthy_threads", None))
+    ]
+
+
+PLANTS: tuple[Plant, ...] = (
+    *_of_ranks(2), *_of_ranks(4), *_of_ranks(2, computes=True), *_of_threads(computes=False),
+    *_of_threads(computes=True),
+)  # fmt: skip

@@ -11,12 +11,15 @@ from planted.judge import judged, record
 from planted.plants import PLANTS, Plant
 from support.build.builder import Builder
 
-BY_FUNCTION, BY_SAMPLES = ("straggler", "single_slow"), ("late_sender", "late_receiver", "single_slow")
+BY_FUNCTION, BY_SAMPLES = (
+    ("straggler", "single_slow", "uneven_threads"),
+    ("late_sender", "late_receiver", "single_slow"),
+)
 SAMPLE = [
     (plant, mode)
     for plant in PLANTS
     for mode in plant.modes
-    if plant.ranks == 2 and not plant.computes and (mode == "run" or plant.name.startswith(BY_FUNCTION))
+    if plant.ranks in (0, 2) and not plant.computes and (mode == "run" or plant.name.startswith(BY_FUNCTION))
 ]
 SAMPLE += [(plant, "sample") for plant in PLANTS if plant.computes and plant.name.startswith(BY_SAMPLES)]
 

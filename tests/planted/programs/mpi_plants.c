@@ -12,14 +12,6 @@ static int rank, size, steps = 20, step;
 static double sum, total;
 static char data[2 * BYTES];
 
-/* Counts its calls, so that the compiler does not merge functions with the same code. */
-#define WORKER(name)                                                                                                   \
-    static __attribute__((noinline)) void name(double ms)                                                              \
-    {                                                                                                                  \
-        static volatile int calls;                                                                                     \
-        calls++;                                                                                                       \
-        PLANT_WORK(ms);                                                                                                \
-    }
 WORKER(compute)
 WORKER(prepare)
 WORKER(chemistry)

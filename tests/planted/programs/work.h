@@ -24,3 +24,12 @@ static inline double plant_seconds(clockid_t clock)
             nanosleep(&plant_t, NULL);                                                                                 \
         }                                                                                                              \
     } while (0)
+
+/* Counts its calls, so that the compiler does not merge functions with the same code. */
+#define WORKER(name)                                                                                                   \
+    static __attribute__((noinline)) void name(double ms)                                                              \
+    {                                                                                                                  \
+        static volatile int calls;                                                                                     \
+        calls++;                                                                                                       \
+        PLANT_WORK(ms);                                                                                                \
+    }

@@ -39,7 +39,6 @@ KINDS = {
     "omp_serial": FindingKind(about=("openmp",), action="put this work into parallel regions, too"),
     "thread_imbalance": FindingKind(about=("waits",), action="distribute this work more evenly"),
     "lock": FindingKind(about=("waits", "openmp"), action="hold the lock for a shorter time, or use several locks"),
-    "join": FindingKind(about=("waits",)),
     "io_time": FindingKind(about=("io",), action="access files in fewer and larger pieces"),
     "slow_iterations": FindingKind(),
     "drift": FindingKind(),

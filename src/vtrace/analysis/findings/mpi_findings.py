@@ -255,18 +255,6 @@ def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     return int((times.max() - times).sum())
 
 
-def _longer(facts: RunFacts, locations: list[int], others: list[int]) -> str:
-    """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
-    more = facts.spent(locations) / len(locations) - facts.spent(others) / len(others)
-    more[facts.waiting] = 0
-    path = int(np.argmax(more))
-    if more[path] <= 0:
-        return ""
-    if facts.sampled and (sampled := facts.sampled.longer(facts.names(path), locations, others)):
-        return sampled.text
-    return place_text(facts.trace, facts.paths, path)
-
-
 _WORDS = {
     "mpi_latesender": "{place} waits {loss} for messages that are sent late",
     "mpi_latesender_wo": "{place} waits {loss} for messages while others arrive in another order",
@@ -307,7 +295,7 @@ def _other_waits(
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
         culprit, text = who_ranks(facts.trace, partners) if partners else "", words.format(place=place, loss=span(left))
         waiting = np.unique(waits["location"][rows]).tolist()
-        if kind == "mpi_latereceiver" and partners and (longer := _longer(facts, partners, waiting)):
+        if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
             text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
             culprit += f", {longer}"
         found = Finding(

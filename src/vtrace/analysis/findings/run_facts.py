@@ -44,6 +44,8 @@ _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 """Classes of work."""
 _PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
 """Regions of libc in which a process waits for another one; their paradigm is NONE."""
+OUTSIDE = "the program outside of recorded calls"
+"""The place of time in functions that were not recorded."""
 _MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
 """Regions that create, free and query communicators."""
 
@@ -239,6 +241,17 @@ class RunFacts:
         """The region and its source, for sentences."""
         return place_text(self.trace, self.paths, path)
 
+    def longer_place(self, locations: list[int], others: list[int]) -> str:
+        """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
+        more = self.spent(locations) / len(locations) - self.spent(others) / len(others)
+        more[self.waiting] = 0
+        path = int(np.argmax(more))
+        if more[path] <= 0:
+            return ""
+        if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
+            return sampled.text
+        return self.place(path)
+
     def ranks_of(self, locations: Array | list[int]) -> tuple[int, ...]:
         """The processes of locations, ascending: ranks in a program with MPI."""
         process = self.trace.places.process[np.asarray(locations, np.int64)]
@@ -319,7 +332,7 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
     """A path in a sentence: step (heat.c:41), or MPI_Recv in exchange (heat.c:60), or MPI_Recv."""
     row = int(paths["region"][path])
     if row < 0:
-        return "the program outside of recorded calls"
+        return OUTSIDE
     name, source = str(trace.regions["name"][row]), path_source(trace, paths, path)
     if name.startswith("!$omp"):
         return name

@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
-from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
 from vtrace.analysis.table import Table
 from vtrace.console import ranges, some
 from vtrace.io.archive.properties import CORES
@@ -93,7 +93,7 @@ def _makers(facts: RunFacts) -> Iterator[str]:
 def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     """A line if functions are needed to name the place of a loss, or of the time of a program without losses; else an
     empty text."""
-    unnamed = any(one.culprit and not one.callpath for one in findings)
+    unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     is_needed = (unnamed or unknown) and not facts.sampled
     return "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc" * is_needed

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings about threads: barriers, OpenMP's serial parts, critical regions and locks, joins."""
+"""Findings about threads: barriers, OpenMP's serial parts, critical regions and locks, threads that end early."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_al
 from vtrace.analysis.findings.thread_waits import (
     API,
     CRITICAL,
+    EARLY_END,
     EXPLICIT,
     IDLE,
     IMPLICIT,
-    JOIN,
     KINDS,
     MUTEX,
     THREAD_BARRIER,
@@ -42,7 +42,7 @@ def thread_findings(facts: RunFacts, waits: Table) -> Iterator[Finding]:
         for path, rows in _by_region(facts, mine):
             yield (_barrier if kinds is _BARRIERS else _lock)(facts, mine, path, rows)
     yield from _idle(facts, waits.take(kind == IDLE))
-    yield from _joins(facts, waits.take(kind == JOIN))
+    yield from _early_ends(facts, waits.take(kind == EARLY_END))
 
 
 def _by_region(facts: RunFacts, waits: Table) -> Iterator[tuple[int, Array]]:
@@ -81,7 +81,7 @@ def _names(trace: Source, locations: list[int]) -> str:
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {who_all(trace, locations)}"
 
 
-def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, object]:
+def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, Any]:
     trace = facts.trace
     loss, kind = int(waits["time_ns"][rows].sum()), KINDS[waits["kind"][rows[0]]]
     return {
@@ -113,7 +113,7 @@ def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
     else:
         text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
     kind = "thread_imbalance" if waits["kind"][rows[0]] == THREAD_BARRIER else "omp_imbalance"
-    return Finding(kind=kind, text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+    return Finding(kind=kind, text=text, culprit=culprit, **base)
 
 
 def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
@@ -126,7 +126,7 @@ def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
         f"{'once' if count == 1 else f'{count:,} times'}"
     )
     culprit = _names(facts.trace, _culprits(facts, waits, rows))
-    return Finding(kind="lock", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+    return Finding(kind="lock", text=text, culprit=culprit, **base)
 
 
 def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
@@ -143,18 +143,25 @@ def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
         f"{span(int(waits['time_ns'].sum()))} outside of parallel regions, most of it while "
         f"{place_text(facts.trace, waits.paths, path)} runs on one thread"
     )
-    yield Finding(kind="omp_serial", text=text, **base)  # type: ignore[arg-type]
+    yield Finding(kind="omp_serial", text=text, **base)
 
 
-def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
-    """Joins of threads: the joining thread is idle until the joined thread ends, which the program may intend."""
+def _early_ends(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+    """Threads that end before others with which they are joined."""
     for path, rows in _by_region(facts, waits):
         base = _base(facts, waits, path, rows)
-        culprit = _names(facts.trace, _culprits(facts, waits, rows))
-        last = f", most of it for {culprit}" if culprit else ""
-        where = place_text(facts.trace, waits.paths, path)
-        text = f"{where} waits {span(int(waits['time_ns'][rows].sum()))} for threads to end{last}"
-        yield Finding(kind="join", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+        culprits, early = _culprits(facts, waits, rows), sorted({*waits["location"][rows].tolist()})
+        culprit, until = _names(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
+        text = f"{who_all(facts.trace, early)} end{'s' * (len(early) == 1)} early, {span(int(base['loss_ns']))} before "
+        if culprits:
+            others = [row for row in early if row not in culprits]
+            longer = facts.longer_place(culprits, others) if others else ""
+            work = f"more work in {longer}" if longer else "more work"
+            text += f"{culprit}, which {'has' if len(culprits) == 1 else 'have'} {work}: {until} waits for all"
+            culprit += f", {longer}" if longer else ""
+        else:
+            text += f"the last one for which {until} waits, a different thread each time"
+        yield Finding(kind="thread_imbalance", text=text, culprit=culprit, **base)
 
 
 OPENMP_KINDS = tuple(kind for kind in KINDS if kind.startswith("omp_"))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 KINDS = (
     "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
-    "pthread_join_wait", "pthread_barrier_wait",
+    "pthread_join_wait", "pthread_barrier_wait", "pthread_early_end",
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
-EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER = range(len(KINDS))
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
 _TASK, _INSIDE = range(100, 102)
 """Calls that are not waits, but end a wait: tasks, bodies of critical sections."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
@@ -30,7 +30,7 @@ _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICA
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION}  # fmt: skip
-_EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadEnd")
+_EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
 
 
 def kinds_of(trace: Source) -> Array:
@@ -77,7 +77,8 @@ class ThreadWaits(SyncCalls[Table]):
         """The single waits, their kinds and call paths."""
         calls, paths, events = self.calls()
         found = [
-            _barriers(calls), _criticals(calls), _joins(calls, events["ThreadWait"], events["ThreadEnd"]),
+            _barriers(calls), _criticals(calls),
+            *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
             _locks(calls, events["ThreadAcquireLock"], events["ThreadReleaseLock"]), _conditions(calls),
         ]  # fmt: skip
         return found, KINDS, paths
@@ -227,17 +228,64 @@ def _conditions(calls: Array) -> Waits:
     return _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=mine["end"] - mine["begin"])
 
 
-def _joins(calls: Array, waited: Array, ended: Array) -> Waits:
-    """A thread waits from its enter to the end of the thread that it joins."""
+Thread = tuple[int, int, int]
+"""A thread: process, contingent, number."""
+
+
+def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[Waits]:
+    """A thread waits from its enter to the end of the thread that it joins; and a thread has no work from its end to
+    that of the last thread that is joined with it."""
     mine = _of(calls, JOIN)
-    span = max([1, *(int(each.max()) + 1 for each in (calls["end"], waited[:, 4]) if len(each))])
-    known = {tuple(row[[0, 2, 3]].tolist()): (int(row[1]), int(row[4])) for row in ended}
-    waited = waited[np.lexsort((waited[:, 4], waited[:, 1]))]
-    at = np.searchsorted(waited[:, 1] * span + waited[:, 4], mine["location"] * span + mine["begin"], "left")
+    joined = _joined(mine, waited)
+    begins = {_thread(row): int(row[4]) for row in begun}
+    ends = {_thread(row): (int(row[1]), int(row[4])) for row in ended}
     partner, time = np.full(len(mine), -1), np.zeros(len(mine), np.int64)
-    for row, place in enumerate(at.tolist()):
-        if place >= len(waited) or waited[place, 1] != mine["location"][row] or waited[place, 4] > mine["end"][row]:
-            continue
-        partner[row], when = known.get(tuple(waited[place, [0, 2, 3]].tolist()), (-1, 0))
+    for row, thread in joined.items():
+        partner[row], when = ends.get(thread, (-1, 0))
         time[row] = min(when, mine["end"][row]) - mine["begin"][row]
-    return _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time)
+    return [
+        _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time),
+        _early_ends(mine, {row: one for row, one in joined.items() if one in ends}, begins=begins, ends=ends),
+    ]
+
+
+def _thread(event: Array) -> Thread:
+    process, _, contingent, number, _ = event.tolist()
+    return process, contingent, number
+
+
+def _joined(mine: Array, waited: Array) -> dict[int, Thread]:
+    """By row of the calls that join the thread, from the event ThreadWait inside."""
+    span = max([1, *(int(each.max()) + 1 for each in (mine["end"], waited[:, 4]) if len(each))])
+    waited = waited[np.lexsort((waited[:, 4], waited[:, 1]))]
+    place = np.searchsorted(waited[:, 1] * span + waited[:, 4], mine["location"] * span + mine["begin"], "left")
+    inside = place < len(waited)
+    inside[inside] = (waited[place[inside], 1] == mine["location"][inside]) & (
+        waited[place[inside], 4] <= mine["end"][inside]
+    )
+    return {row: _thread(waited[place[row]]) for row in np.flatnonzero(inside).tolist()}
+
+
+def _early_ends(
+    mine: Array, joined: dict[int, Thread], *, begins: dict[Thread, int], ends: dict[Thread, tuple[int, int]]
+) -> Waits:
+    """Threads that end before the last of their group. A group: threads that one call path joins one after the other,
+    and that were all alive at one time."""
+    groups: list[list[int]] = []
+    for row, thread in joined.items():
+        before = groups[-1] if groups else []
+        same = before and all(mine[name][before[0]] == mine[name][row] for name in ("location", "path"))
+        if same and begins.get(thread, 0) <= min(ends[joined[each]][1] for each in before):
+            before.append(row)
+        else:
+            groups.append([row])
+    found = []
+    for group in groups:
+        partner, last = max((ends[joined[row]] for row in group), key=lambda end: end[1])
+        of_group = [(int(mine["path"][row]), *ends[joined[row]]) for row in group]
+        found += [(path, location, partner, last - end) for path, location, end in of_group if end < last]
+    path, location, partners, time = np.array(found, np.int64).reshape(len(found), 4).T
+    return Waits(
+        kind=np.full(len(found), EARLY_END), path=path, location=location, partner=partners,
+        partner_path=np.full(len(found), -1), time=time,
+    )  # fmt: skip

@@ -30,9 +30,10 @@ class _ExtentPart(Part):
 
 
 class Extent(Question[_ExtentPart, Table]):
-    """The first and the last event of each location."""
+    """The first and the last event of each location: of a thread without calls its begin and end."""
 
     replay = True
+    kinds = frozenset({"ThreadBegin", "ThreadEnd"})
 
     def part(self, trace: Source, location: int) -> _ExtentPart:
         return _ExtentPart()
