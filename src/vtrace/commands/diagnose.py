@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.findings.finding import Finding
     from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
@@ -72,10 +74,10 @@ def command(
         for number, (name, one) in enumerate(zip(names, found, strict=True)):
             click.echo("\n" * bool(number) + click.style(plain(name), bold=True))
             top = 0 if compared or not (about or tables or rows) else rows or _ROWS
-            _show(one, about or "", patterns, top=top)
-        if not compared:
-            _lead_on(output.console, found[0])
-        else:
+            told = _show(one, about or "", patterns, top=top)
+            if not compared and not top:
+                _lead_on(output.console.note, told)
+        if compared:
             click.echo()
             show(compared)
 
@@ -101,8 +103,7 @@ def after_unifying(
     found = trace.diagnosis(Selection(), known=known)
     store_findings(trace, found.findings, found.notes)
     if console.level >= NORMAL:
-        _show(found, "", Patterns(), top=0)
-        _lead_on(console, found)
+        _lead_on(console.result, _show(found, "", Patterns(), top=0))
 
 
 def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
@@ -132,8 +133,9 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
     }  # fmt: skip
 
 
-def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> None:
-    """Prints the findings, and top rows of each table; without tables also no details of the findings."""
+def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> list[Finding]:
+    """Prints the findings, and top rows of each table; without tables also no details of the findings. Returns the
+    findings."""
     from vtrace.reports import diagnose_sheets as sheets
     from vtrace.reports import io_story
     from vtrace.reports.sheet import show
@@ -142,7 +144,7 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> None
     for line in sheets.page(found, chosen, details=bool(top)):
         click.echo(plain(line))
     if not top:
-        return
+        return chosen
     where = "--top shows more, all with --json"
     made = [sheets.waits(found, about, patterns).cut(top, where)]
     if not about:
@@ -156,12 +158,13 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> None
     if shown:
         click.echo()
         show(shown)
+    return chosen
 
 
-def _lead_on(console: Console, found: Diagnosis) -> None:
+def _lead_on(say: Callable[[str], None], findings: list[Finding]) -> None:
     """Prints the next command: the evidence of the first finding."""
-    if found.findings and found.findings[0].command:
-        console.note(f"next: {found.findings[0].command}   for the evidence of the first finding")
+    if findings and findings[0].command:
+        say(f"next: {findings[0].command}   for the evidence of the first finding")
 
 
 def _judge(console: Console, names: list[str], found: list[Diagnosis], least: float) -> None:
