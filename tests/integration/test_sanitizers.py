@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -140,8 +141,10 @@ def sampler_checked(core: list[Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def sampled_races(sampler_checked: Path, where: Path, clock: str) -> None:
-    """The handler may interrupt ThreadSanitizer while it has a lock that the handler needs, too: such a run hangs,
-    and is repeated."""
+    """The handler may interrupt ThreadSanitizer while it has a lock that the handler needs, too, or takes memory for a
+    clock (DenseSlabAlloc::Refill, without a lock): such a run hangs or crashes there, and is repeated. A sample that a
+    thread takes when ThreadSanitizer has ended it, and before main joins it, seems to race with all that follows: such
+    a report does not say where the thread began."""
     source = ROOT / "tests/programs/sampled_races.c"
     libraries = [f"-L{sampler_checked}", "-Wl,--no-as-needed", "-l:libvtrace.so.1", "-lpthread", "-ldl"]
     call([need("gcc"), *RACES, "-finstrument-functions", source, "-o", "sampled_races", *libraries], where)
@@ -150,10 +153,15 @@ def sampled_races(sampler_checked: Path, where: Path, clock: str) -> None:
     words = [need("timeout"), "20", where / "sampled_races", sampler_checked / "plugin.so"]
     for _ in range(4):
         done = call(words, where, env | {"TSAN_OPTIONS": ":".join(options)}, check=False)
-        if done.returncode != 124 or "ThreadSanitizer" in done.stderr:
+        if done.returncode not in (124, -signal.SIGSEGV) or "ThreadSanitizer" in done.stderr:
             break
     assert done.stdout == "3360\n", done.stderr
-    assert "csrc/" not in done.stderr  # interrupted, the sanitizer also reports accesses that both hold one mutex
+    reports = [
+        text for text in done.stderr.split("=" * 18)
+        if all(f"Thread {name} (" in text for name in re.findall(r"by thread (T\d+)", text))
+    ]  # fmt: skip
+    # Interrupted, the sanitizer also reports accesses that both hold one mutex.
+    assert not any("csrc/" in text for text in reports), done.stderr
     assert len({sample["location"] for sample in samples(where, "sampled_races")}) > 3
 
 
