@@ -128,7 +128,7 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
             "region": table.region, "source": table.source, "basis": table.basis, "drift": table.drift,
             "slow": [list(run) for run in table.slow], "rows": sheets.iterations(found).rows,
         },
-        "notes": [*stale_lines(trace), *found.notes, *filter(None, [found.to_record])],
+        "notes": [*stale_lines(trace), *found.notes], "to_record": found.to_record,
         **({"io": data(io_story.sheets(io_story.read_io(found.facts), 1, ""))} if about == "io" else {}),
     }  # fmt: skip
 
