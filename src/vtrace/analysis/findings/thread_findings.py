@@ -152,7 +152,9 @@ def _early_ends(facts: RunFacts, waits: Table) -> Iterator[Finding]:
         base = _base(facts, waits, path, rows)
         culprits, early = _culprits(facts, waits, rows), sorted({*waits["location"][rows].tolist()})
         culprit, until = _names(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
-        text = f"{who_all(facts.trace, early)} end{'s' * (len(early) == 1)} early, {span(int(base['loss_ns']))} before "
+        several = len(early) > 1
+        lead = f"{'together ' * several}{span(int(base['loss_ns']))} before "
+        text = f"{who_all(facts.trace, early)} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
             longer = facts.longer_place(culprits, others) if others else ""

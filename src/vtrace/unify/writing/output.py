@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -90,13 +91,15 @@ class Output:
         try:
             if self._identity() != self.archive.identity:
                 raise VtraceError(f"{self._temporary} is not the directory that vtunify has made")
-            for here, there in (*moves, (self._temporary, self.path)):
+            for here, there in moves:
                 if os.path.lexists(here):
                     here.rename(there)
                     done.append((here, there))
+            self._temporary.rename(self.path)
         except OSError as error:
-            for here, there in reversed(done):
-                there.rename(here)
+            with suppress(OSError):
+                for here, there in reversed(done):
+                    there.rename(here)
             raise VtraceError(f"cannot rename the finished archive to {self.path}: {error.strerror}") from error
         if old.is_symlink():
             old.unlink()
