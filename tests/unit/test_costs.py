@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import _otf2
+import numpy as np
 import pytest
 
 from support.oracles.slow_profile import Rows, pieces
 from support.synthetic_runs.archives import UNDEFINED, Foreign
+from vtrace.analysis.questions.path_sums import inclusive
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
@@ -148,3 +150,9 @@ def test_random_archives(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPa
                 for key, row in Rows(found, by, loop_names(trace)).items()
             }
             assert told(trace, Selection.of(*ends, None), by) == expected, (by, ends)
+
+
+def test_sums_without_keys() -> None:
+    """--select that matches no row leaves no keys, but paths with values of their own."""
+    parents, nobody = np.array([-1, 0, 1, 0]), np.full(4, -1)
+    assert inclusive(parents, nobody, np.array([0, 1, 2, 3]), 0).tolist() == []

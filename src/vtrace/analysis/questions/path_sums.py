@@ -83,7 +83,8 @@ def inclusive(parents: Array, keys: Array, own: Array, count: int) -> Array:
         depth_of[row] = depth
         while len(path) > depth:
             key = path.pop()
-            open_keys[key] -= key >= 0
+            if key >= 0:
+                open_keys[key] -= 1
         key = key_of[row]
         if key >= 0:
             if not open_keys[key]:
