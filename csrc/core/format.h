@@ -67,7 +67,7 @@ enum vt_class {
 #define VT_HANDLERS(X)                                                                                                 \
     X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner)           \
     X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
-    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user)
+    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait)
 /* clang-format on */
 enum vt_reference {
 #define VT_REFERENCE_ENUM(name) VT_REFERS_TO_##name,
@@ -140,6 +140,8 @@ enum vt_record_role {
       /* from here on the location records none of these classes; VT_CLASS_ALL: nothing more */                        \
     X(THREAD, 11, 1, THREAD, NONE, END, OWNER, owner, "thread")                                                        \
       /* this thread (kernel id) takes over the location; open regions end */                                          \
+    X(PROCESSOR_WAIT, 12, 1, CONTROL, NONE, NONE, NOTE, processor_wait, "ns")                                          \
+      /* the thread could run, but waited for a processor, mostly just before the next record */                        \
     X(SEND, 16, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* before the call */              \
     X(RECV, 17, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* after the call */               \
     X(ISEND, 18, 3, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size request")                           \

@@ -38,7 +38,7 @@ void vt_write_words(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(vt_sees_records) && see(l, words, n)) return;
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) put(l, words, n, now);
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || VT_IS_LONG(dt))) put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
         /* one word at a time: a load of two words just stored one by one stalls the processor */

@@ -229,6 +229,9 @@ struct vt_cpu_time {
     uint64_t user, system;
 };
 
+/* Returns the ns that the calling thread, whose location is l, has waited for a processor since the last call; 0 where the
+   kernel does not count them. */
+uint64_t vt_thread_waited(struct vt_location *l);
 /* Adds the CPU time of the calling thread, which ends, to that of its location. */
 void vt_thread_time_end(struct vt_location *l);
 /* Returns the CPU time of all threads of the location until now. */

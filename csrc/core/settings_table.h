@@ -64,6 +64,8 @@ NUMBER(VT_MEMTRACE, memtrace, YESNO, 0, 0, 1, NOTHING, "memory.md",
        "record malloc and its family, and the heap in use")
 NUMBER(VT_PTHREAD, pthread, PTHREAD, VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS, WHOLE, "",
        "record creation, joins and names of threads; locks: also mutexes and similar objects")
+NUMBER(VT_PROCESSOR_WAIT, processor_wait, YESNO, 1, 0, 1, NOTHING, "diagnose.md",
+       "record how long threads wait for a processor, as the kernel counts it")
 NUMBER(VT_PTHREAD_REUSE, pthread_reuse, YESNO, 1, 0, 1, NOTHING, "",
        "a new thread continues the location of an ended thread")
 NUMBER(VT_EXECTRACE, exectrace, YESNO, 1, 0, 1, WHOLE, "threads.md", "also record programs that a recorded program starts")

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The slow path of an event. An event takes it if the chunk is full, if the state of the process has changed, or if the
-   time since the last record does not fit into 32 bits. */
+   time since the last record is long. */
 #define _GNU_SOURCE
 #include "recording.h"
+
+#define LEAST_WAIT 100000 /* ns */
+
+/* Records how long the thread has waited for a processor, if a long time has passed since its last record: a thread that
+   loses its processor gets none for some milliseconds. So short times cost nothing. */
+static void put_wait(struct vt_location *l, uint64_t now)
+{
+    uint64_t record[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), 0};
+    if (!vt_process.set.processor_wait || l != vt_own_location || atomic_load(&vt_process.state) != VT_ON) return;
+    record[1] = vt_thread_waited(l);
+    if (record[1] >= LEAST_WAIT) vt_put_record(l, record, 2, now);
+}
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
@@ -20,7 +32,10 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     }
     int changes = l->off || l->size || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
-    else vt_put_record(l, words, n, now);
+    else {
+        if (VT_IS_LONG(now - l->last) && now > l->last) put_wait(l, now);
+        vt_put_record(l, words, n, now);
+    }
     vt_stay_off(l);
 }
 

@@ -192,6 +192,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->is_timed, 0);
+        l->waited = 0;
         VT_SET(l->thread, thread);
         if (l->levels) l->levels->n = l->levels->shown = 0;
         l->frame = l->frames ? l->frames : &vt_no_frame;

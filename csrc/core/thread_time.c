@@ -6,7 +6,11 @@
 
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
-static struct vt_cpu_time before; /* time of the main thread at load of the library, from earlier programs (exec) */
+/* Of the main thread at load of the library, from earlier programs (exec). */
+static struct vt_cpu_time before;
+static uint64_t waited_before;
+
+static _Atomic int counts_no_waits; /* 1: the kernel gives no times of waiting for a processor */
 
 /* Returns the CPU time of the calling thread: getrusage(2). */
 static struct vt_cpu_time own_time(void)
@@ -46,7 +50,35 @@ static struct vt_cpu_time time_of(uint32_t thread)
     return time;
 }
 
-__attribute__((constructor)) static void note_start(void) { before = own_time(); }
+/* Returns the ns that the calling thread has waited for a processor so far: the second number of schedstat (the kernel's
+   Documentation/scheduler/sched-stats.rst). */
+static uint64_t own_waits(void)
+{
+    char text[96];
+    const char *at = text;
+    if (atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return 0;
+    if (vt_read_file("/proc/thread-self/schedstat", text, sizeof text) <= 0) {
+        atomic_store(&counts_no_waits, 1);
+        return 0;
+    }
+    number_at(&at);
+    return number_at(&at);
+}
+
+uint64_t vt_thread_waited(struct vt_location *l)
+{
+    uint64_t now = own_waits(), last = l->waited;
+    if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
+    if (now <= last) return 0;
+    l->waited = now;
+    return now - last;
+}
+
+__attribute__((constructor)) static void note_start(void)
+{
+    before = own_time();
+    waited_before = own_waits();
+}
 
 static uint64_t without(uint64_t time, uint64_t earlier) { return time < earlier ? 0 : time - earlier; }
 

@@ -60,6 +60,15 @@ void vt_write_enter_slow(uintptr_t at, uint64_t a, uint64_t b, uint64_t c, uint6
 
 #pragma GCC visibility pop
 
+/* A time since the last record of the thread that sends a record to the slow path, about 4 ms: it may not fit into 32
+   bits, or the thread may have waited for a processor (slow_path.c). dt: ticks. */
+#if defined(__aarch64__)
+#define VT_LONG_TICKS 17 /* bits; counters of 25 to 100 MHz, at 1 GHz 0.1 ms */
+#else
+#define VT_LONG_TICKS 23
+#endif
+#define VT_IS_LONG(dt) ((dt) >> VT_LONG_TICKS)
+
 /* Reads the counter. Valid only if the clock is a counter. */
 static inline uint64_t vt_counter(void)
 {
@@ -133,7 +142,7 @@ static inline __attribute__((always_inline)) uint64_t vt_write_framed(enum vt_fr
     if (VT_UNLIKELY(!p || VT_READ(p->busy))) goto slow;
     vt_cursor_begin(p);
     uint64_t now = vt_counter(), dt = now - p->last, *at = p->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) goto not_now;
+    if (VT_UNLIKELY(at + n > VT_READ(p->limit) || VT_IS_LONG(dt))) goto not_now;
     struct vt_frame *f = change == VT_FRAME_STAYS ? NULL : VT_READ(p->frame);
     if (change == VT_FRAME_OPENS && VT_UNLIKELY(f >= VT_READ(p->frames_end) || f->at <= at_stack)) goto not_now;
     if (change == VT_FRAME_CLOSES && VT_UNLIKELY(!f || f->at != at_stack)) goto not_now;

@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) void record(uintptr_t function, uin
         slot = l->code_slot[1];
         if (offset >= VT_READ(l->code_size[1])) goto slow;
     }
-    if (VT_UNLIKELY(at >= VT_READ(l->limit) || dt >> 32)) goto slow;
+    if (VT_UNLIKELY(at >= VT_READ(l->limit) || VT_IS_LONG(dt))) goto slow;
     *at = dt << 32 | VT_FUNCTION | leave | (slot + (uint32_t)offset);
     VT_SET(l->last, now);
     vt_publish(l, at + 1);

@@ -32,7 +32,7 @@ static VT_GENERAL_REGISTERS int record(struct vt_location *l, uint32_t what)
     now = vt_now();
     dt = now - l->last;
     if (l->off) return vt_passes_by(l, what, now);
-    if (at >= VT_READ(l->limit) || dt >> 32) return 0;
+    if (at >= VT_READ(l->limit) || VT_IS_LONG(dt)) return 0;
     *at = dt << 32 | what;
     VT_SET(l->last, now);
     vt_publish(l, at + 1);

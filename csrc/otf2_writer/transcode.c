@@ -431,6 +431,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_rma: return vt_rma(p, t, what, w);
     case VT_HANDLER_io: return vt_io(p, t, what, w);
     case VT_HANDLER_user: return vt_user(p, t, what, w);
+    case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0]);
     }
     __builtin_unreachable(); /* vt_record has checked the kind */
 }
@@ -551,6 +552,7 @@ VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, cons
     int code = run(&p, rows, count, sampled, found);
     vt_kernel_notes_free(&result);
     vt_kernel_gaps_free(&result);
+    vt_kernel_waits_free(&result);
     return code;
 }
 

@@ -161,6 +161,13 @@ struct vt_transcoded {
     struct vt_note *notes; /* vt_kernel_notes_free frees them */
     uint64_t ngaps;
     struct vt_gap *gaps; /* intervals in which the location did not record; vt_kernel_gaps_free frees them */
+    uint64_t nwaits;
+    struct vt_wait *waits; /* intervals in which the location waited for a processor; vt_kernel_waits_free frees them */
+};
+
+/* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. */
+struct vt_wait {
+    uint64_t from, to, ns;
 };
 
 /* The reason why a location did not record: enum vt_lost, or one of these. */
@@ -236,6 +243,7 @@ VT_EXPORT int32_t vt_kernel_write_contexts(void *writer, uint64_t count, const u
                                            const uint32_t *parents);
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
+VT_EXPORT void vt_kernel_waits_free(struct vt_transcoded *result);
 /* Writes the heap of a process as values of a metric class: bytes and blocks in use by all locations, UINT64, never
    below 0. batch, full: as in vt_kernel_transcode. which: the stream with an error. */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,

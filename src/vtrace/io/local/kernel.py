@@ -30,7 +30,7 @@ IndexRows = SCHEMA.structure("vt_stream")
 _Found = SCHEMA.structure("vt_scan")
 _Result, _Tree = SCHEMA.structure("vt_transcoded"), SCHEMA.structure("vt_contexts")
 _FoundSamples = SCHEMA.structure("vt_sample_scan")
-_NOTE, _GAP = SCHEMA.dtype("vt_note"), SCHEMA.dtype("vt_gap")
+_NOTE, _GAP, _WAIT = (SCHEMA.dtype(name) for name in ("vt_note", "vt_gap", "vt_wait"))
 RESULTS = SCHEMA.enumerations["vt_result"]
 """Results of the functions of the kernel."""
 
@@ -52,6 +52,7 @@ _FUNCTIONS: Prototypes = {
     "vt_kernel_write_contexts": (_int, [_pointer, ctypes.c_uint64, _pointer, _pointer, _pointer]),
     "vt_kernel_notes_free": (None, [_pointer]),
     "vt_kernel_gaps_free": (None, [_pointer]),
+    "vt_kernel_waits_free": (None, [_pointer]),
     "vt_kernel_heap": (_int, [_pointer, _pointer, _u32, _pointer, _u32, *[_pointer] * 5]),
     "vt_kernel_times": (_int, [_pointer, _pointer, _u32]),
 }
@@ -249,6 +250,8 @@ class Transcoded:
     gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
     """Intervals without recording: from, to (records.GAP_OPEN: until the end of the process), ns, number of events
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
+    waits: Sequence[tuple[int, int, int]] = ()
+    """Intervals in which the thread waited for a processor: from, to, ns of waiting."""
 
 
 def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:
@@ -426,6 +429,7 @@ class Kernel:
         finally:
             self.library.vt_kernel_notes_free(ctypes.byref(result))
             self.library.vt_kernel_gaps_free(ctypes.byref(result))
+            self.library.vt_kernel_waits_free(ctypes.byref(result))
 
     def _error_of(
         self, code: int, error: ctypes.Structure, stream: Stream | None, sampled: SampledStream | None
@@ -469,7 +473,8 @@ class Kernel:
 
     def _transcoded(self, result: ctypes.Structure) -> Transcoded:
         notes, gaps = np.zeros(result.nnotes, _NOTE), np.zeros(result.ngaps, _GAP)
-        for array, source in ((notes, result.notes), (gaps, result.gaps)):
+        waits = np.zeros(result.nwaits, _WAIT)
+        for array, source in ((notes, result.notes), (gaps, result.gaps), (waits, result.waits)):
             if len(array):
                 ctypes.memmove(array.ctypes.data, source, array.nbytes)
         counts = {name: count for name, count in zip(self._names, result.counts[:], strict=True) if count}
@@ -480,7 +485,7 @@ class Kernel:
             flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by[:]) if n},
             dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
             unmatched=result.unmatched, notes=notes.tolist(), limit_why=result.limit_why,
-            limit_classes=result.limit_classes, gaps=gaps.tolist(),
+            limit_classes=result.limit_classes, gaps=gaps.tolist(), waits=waits.tolist(),
         )  # fmt: skip
 
     def error(self, code: int, error: ctypes.Structure, stream: Stream | None) -> Exception:

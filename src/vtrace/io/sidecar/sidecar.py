@@ -34,6 +34,8 @@ FINDINGS = "findings", 1
 """Name and version of the table of findings (analysis/findings/stored.py)."""
 CLOCKS = "clocks", 1
 """Name and version of the table of the clocks of hosts (unify/account/clock_facts.py, analysis/host_clocks.py)."""
+WAITS = "processor_waits", 1
+"""Name and version of the table of waits for a processor (unify/account/account.py, analysis/processor_waits.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

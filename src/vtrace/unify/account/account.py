@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vtrace.io.archive.definitions import plain_text
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
 from vtrace.io.local.repair_kernel import Repaired
 from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
 from vtrace.unify.account.clock_facts import accuracy, clock_table
 from vtrace.unify.account.coverage import CoverageRow, ends_of, location_properties, row_of
@@ -60,11 +63,22 @@ def account(
 
 
 def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
-    """Writes the sidecar's tables: intervals without recording, with reasons, and clocks. Only rank 0 calls this
-    function."""
+    """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor. Only rank 0
+    calls this function."""
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
+    if any(row.waits for row in rows):
+        sidecar.write(archive.directory, *sidecar.WAITS, identity, _waits(rows))
+
+
+def _waits(rows: Sequence[CoverageRow]) -> SidecarTable:
+    """Returns the waits of threads for a processor, in ns of the archive, by location and begin."""
+    found = [(row.id, *wait) for row in sorted(rows, key=lambda row: row.id) for wait in row.waits]
+    names = ("location", "from", "to", "ns")
+    return SidecarTable({
+        name: np.array(column, "<u8") for name, column in zip(names, zip(*found, strict=True), strict=True)
+    })  # fmt: skip
 
 
 def identity_of(archive: Archive, definitions: Definitions) -> str:

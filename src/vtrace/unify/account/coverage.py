@@ -62,6 +62,8 @@ class CoverageRow:
     """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
     """The intervals in which the location did not record."""
+    waits: Sequence[tuple[int, int, int]] = ()
+    """The intervals in which the thread waited for a processor: from, to, ns of waiting."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
     absent: bool = False
@@ -101,7 +103,8 @@ def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
 
 
 def _without_notes(result: Transcoded | None) -> Transcoded | None:
-    return replace(result, notes=(), gaps=()) if result and (result.notes or result.gaps) else result
+    has_more = result and (result.notes or result.gaps or result.waits)
+    return replace(result, notes=(), gaps=(), waits=()) if result and has_more else result
 
 
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
@@ -128,6 +131,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         markers=(*user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
+        waits=result.waits if result else (),
         end_ns=process.end_ns if number == 0 else 0,
         absent=process.absent,
         cpu_ns=_cpu_ns(summary),
