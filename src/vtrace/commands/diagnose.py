@@ -16,8 +16,8 @@ from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
     from vtrace.analysis.findings.finding import Finding
-    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
     from vtrace.parallel.ranks import Ranks
@@ -92,7 +92,7 @@ def after_unifying(
     """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with this number of
     threads each (None: one per core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the
     events."""
-    from vtrace.analysis.findings.stored import store_findings
+    from vtrace.analysis.findings.finding import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 
     trace = opened(str(archive))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.findings.finding import EXACT, Finding
-from vtrace.analysis.findings.kinds import KINDS
+from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.run_facts import place_text, who
 from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
@@ -40,7 +40,7 @@ ABOUT = {
 def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     """The findings that belong to --about."""
     shown = ("diagnose", "--about", about)
-    return [one for one in findings if not about or about in KINDS[one.kind].about or one.evidence == shown]
+    return [one for one in findings if not about or about in kind_of(one.kind).about or one.evidence == shown]
 
 
 def selected(trace: Source, findings: list[Finding], patterns: Patterns) -> list[Finding]:
@@ -92,7 +92,7 @@ def first_findings(found: Diagnosis, most: int) -> Iterator[str]:
 
 
 def _head(findings: list[Finding]) -> str:
-    is_loss = findings and KINDS[findings[0].kind].is_loss
+    is_loss = findings and kind_of(findings[0].kind).is_loss
     loss = "100 % are the time of all threads" if is_loss else "no loss above 2 % of the time of all threads was found"
     return f"Findings; {loss}"
 

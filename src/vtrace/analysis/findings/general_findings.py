@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import EXACT, Finding
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, who
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.run_facts import place_text, who
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import add_up
 
@@ -16,9 +18,18 @@ _FEW = 0.9
 """A process with at least this share of the I/O is the culprit."""
 
 
-def io_time(facts: RunFacts) -> Iterator[Finding]:
+@rule(
+    FindingKind(
+        "io_time",
+        "time in I/O of all threads",
+        about=("io",),
+        action="access files in fewer and larger pieces",
+        told_by=("io_by_few_ranks",),
+    )
+)
+def io_time(found: Diagnosis) -> Iterator[Finding]:
     """The time of all threads in I/O, with the call that takes most of it."""
-    n = facts.numbers
+    facts, n = found.facts, found.facts.numbers
     n = n.take(facts.io[n["path"]] & np.isin(n["location"], facts.rows))
     whole = int(n["exclusive"].sum())
     if not whole:
@@ -49,8 +60,10 @@ def io_time(facts: RunFacts) -> Iterator[Finding]:
     )
 
 
-def tracing_time(facts: RunFacts) -> Iterator[Finding]:
+@rule(FindingKind("tracing", "the recording wrote its buffers meanwhile"))
+def tracing_time(found: Diagnosis) -> Iterator[Finding]:
     """The time in which threads wrote buffers while the program ran."""
+    facts = found.facts
     if facts.tracing:
         yield Finding(
             kind="tracing", loss_ns=facts.tracing, share=facts.tracing / facts.whole,
@@ -60,18 +73,20 @@ def tracing_time(facts: RunFacts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def computation(facts: RunFacts) -> Finding | None:
+@rule(FindingKind("computation", "no loss above 2 %: the function to look at, for `vtrace profile`", is_loss=False))
+def computation(found: Diagnosis) -> Iterator[Finding]:
     """The region of the program's own code with the most time."""
+    facts = found.facts
     own = np.where(facts.working, facts.exclusive(facts.rows), 0)
     if not own.any():
-        return None
+        return
     regions = facts.paths["region"]
     sums = np.zeros(facts.trace.regions.rows, np.int64)
     np.add.at(sums, regions[1:], own[1:])
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
     text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
-    return Finding(
+    yield Finding(
         kind="computation",
         loss_ns=0,
         share=time / facts.whole,

@@ -12,13 +12,12 @@ from math import fsum
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
+from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
-from vtrace.analysis.questions.efficiencies import efficiencies
-from vtrace.analysis.questions.mpi_replay import Replayed
-from vtrace.analysis.questions.mpi_waits import critical_table, delays_table, waits_table
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -36,26 +35,6 @@ _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 """Kinds of causes of which the same processes have one; the most further places that a sentence names."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
-
-
-@dataclass(kw_only=True)
-class MpiAnswers:
-    """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths."""
-
-    critical_path: Table
-    waits: Table
-    delays: Table
-    efficiencies: Table
-
-    @classmethod
-    def of(cls, replayed: Replayed, profile: Table) -> MpiAnswers:
-        """profile: of the same selection."""
-        return cls(
-            critical_path=critical_table(replayed),
-            waits=waits_table(replayed),
-            delays=delays_table(replayed),
-            efficiencies=efficiencies(replayed, profile),
-        )
 
 
 @dataclass
@@ -99,9 +78,37 @@ class _WaitPlaces:
         return booked
 
 
-def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """Findings of any size. The losses of all findings about waits are at most the sum of all waits. With one selected
-    rank, waits have no causes."""
+@rule(
+    FindingKind(
+        "imbalance",
+        "waits in MPI because some ranks take longer in a call path; with unknown waits an upper bound "
+        "([uneven work](#uneven-work))",
+        about=("waits",),
+        of_ranks=True,
+        action="distribute this work more evenly",
+    ),
+    FindingKind(
+        "serialisation",
+        "waits in MPI because ranks take turns: equal times in the call path, one after the other; or all wait for "
+        "each other's I/O",
+        about=("waits",),
+        of_ranks=True,
+        action="let ranks do this work at the same time: in parts, in another order",
+    ),
+    FindingKind(
+        "io_by_few_ranks",
+        "waits in MPI while some other ranks do I/O",
+        about=("waits", "io"),
+        of_ranks=True,
+        action="let all ranks do their part, for example with MPI-IO",
+    ),
+    FindingKind("mpi_wait", "other [waits in MPI](#wait-states-of-mpi)", about=("waits",), of_ranks=True),
+)
+def mpi_waits(found: Diagnosis) -> Iterator[Finding]:
+    """The losses of all findings are at most the sum of all waits. With one selected rank, waits have no causes."""
+    if not found.mpi:
+        return
+    facts, answers = found.facts, found.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
     causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
@@ -110,7 +117,6 @@ def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
         yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
         told += cause.booked
     yield from _other_waits(facts, answers.waits, places=places, told=told, clocks=clocks)
-    yield from _transfer(facts, answers)
 
 
 def _names(facts: RunFacts, paths: Table, path: int) -> tuple[str, ...]:
@@ -308,9 +314,20 @@ def _other_waits(
         yield _judged(found, waits, rows, clocks)
 
 
-def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
+@rule(
+    FindingKind(
+        "transfer",
+        "time that messages and collective operations themselves take",
+        about=("waits",),
+        of_ranks=True,
+        action="send fewer and larger messages, or work while they are under way",
+    )
+)
+def transfer(found: Diagnosis) -> Iterator[Finding]:
     """The time of messages and collective operations themselves, from the replay in which transfers take no time."""
-    one = answers.efficiencies
+    if not found.mpi:
+        return
+    facts, answers, one = found.facts, found.mpi, found.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
     mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
