@@ -98,15 +98,15 @@ def diagnose(
     return found
 
 
-def _chosen(found: Diagnosis) -> list[Finding]:
+def _chosen(diagnosis: Diagnosis) -> list[Finding]:
     """The findings with the largest losses; without a large loss also those that stand in for losses."""
-    trace, made = found.facts.trace, [one for rule in rules() for one in rule(found)]
+    trace, made = diagnosis.facts.trace, [one for rule in rules() for one in rule(diagnosis)]
     losses = [one for one in made if kind_of(one.kind).is_loss and not any(_tells(each, one) for each in made)]
     kept = [one for one in largest_first(losses) if one.share >= LEAST][:_MOST]
     if not kept or kept[0].share < _MAIN:
         kept += [one for one in made if not kind_of(one.kind).is_loss]
     doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
-    archive, options = archive_word(trace.path), found.facts.window.options
+    archive, options = archive_word(trace.path), diagnosis.facts.window.options
     told = [one.of_archive(archive).of_part(options) for one in kept]
     return [replace(one, caveats=(*one.caveats, *doubt)) if kind_of(one.kind).of_ranks else one for one in told]
 

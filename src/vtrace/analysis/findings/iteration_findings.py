@@ -54,21 +54,13 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, found, *last)
     where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
     culprit = where if grown.more else ""
-    yield Finding(
-        kind="drift",
-        loss_ns=loss,
-        share=min(1.0, loss / facts.whole),
-        text=f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
-        + (f"; {culprit}" if culprit else ""),
-        region=found.region,
-        source=found.source,
-        callpath=found.path,
-        ranks=facts.ranks_of(found.locations),
-        culprit=culprit,
-        certainty=ESTIMATE,
-        start=begin,
+    text = f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
+    yield facts.finding(
+        "drift", loss, 0, locations=found.locations, share=min(1.0, loss / facts.whole),
+        text=text + (f"; {culprit}" if culprit else ""), region=found.region, source=found.source, callpath=found.path,
+        culprit=culprit, certainty=ESTIMATE, start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
-    )
+    )  # fmt: skip
 
 
 def _with_one_cause(facts: RunFacts, found: Iterations, least: float) -> list[_Outliers]:
@@ -104,21 +96,13 @@ def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
     place = _place(facts, found, slow, runs)
     culprit = f"{who_all(facts.trace, [*slow.locations])}, {place.text}"
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
-    return Finding(
-        kind="slow_iterations",
-        loss_ns=loss,
-        share=loss / facts.whole,
+    return facts.finding(
+        "slow_iterations", loss, 0, locations=losers,
         text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
-        region=place.names[-1] if place.names else "",
-        source=place.source,
-        callpath=place.names,
-        ranks=facts.ranks_of(losers),
-        culprit=culprit,
-        certainty=ESTIMATE,
-        start=slow.begin,
-        stop=slow.end,
+        region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
+        certainty=ESTIMATE, start=slow.begin, stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
-    )
+    )  # fmt: skip
 
 
 def _which(runs: list[tuple[int, int]]) -> str:

@@ -19,7 +19,6 @@ from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, 
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.path_sums import outermost
-from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
@@ -104,11 +103,11 @@ class _WaitPlaces:
     ),
     FindingKind("mpi_wait", "other [waits in MPI](#wait-states-of-mpi)", about=("waits",), of_ranks=True),
 )
-def mpi_waits(found: Diagnosis) -> Iterator[Finding]:
+def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The losses of all findings are at most the sum of all waits. With one selected rank, waits have no causes."""
-    if not found.mpi:
+    if not diagnosis.mpi:
         return
-    facts, answers = found.facts, found.mpi
+    facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
     causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
@@ -117,10 +116,6 @@ def mpi_waits(found: Diagnosis) -> Iterator[Finding]:
         yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
         told += cause.booked
     yield from _other_waits(facts, answers.waits, places=places, told=told, clocks=clocks)
-
-
-def _names(facts: RunFacts, paths: Table, path: int) -> tuple[str, ...]:
-    return tuple(path_names(paths, facts.trace.regions["name"], path))
 
 
 def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
@@ -158,7 +153,7 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     if _is_io(facts, delays.paths, cause.path):
         return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
     everybody = len(cause.locations) == len(facts.masters)
-    in_turn = everybody or _excess(facts, _names(facts, delays.paths, cause.path)) < _UNEVEN * cause.loss
+    in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * cause.loss
     return "serialisation" if in_turn else "imbalance"
 
 
@@ -171,9 +166,9 @@ def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
 def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
-    names, is_io = _names(facts, delays.paths, cause.path), _is_io(facts, delays.paths, cause.path)
+    names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
-    place, source = place_text(trace, delays.paths, cause.path), facts.region_source(delays.paths, cause.path)
+    place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
     if facts.sampled and not is_io:
         others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
@@ -187,21 +182,12 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     elif names:
         evidence = (*evidence, "--select", f"region={names[-1]}")
     locations = np.unique(answers.waits["location"][rows])
-    return Finding(
-        kind=cause.kind,
-        loss_ns=cause.loss,
-        share=cause.loss / facts.whole,
-        text=text + _waiting(facts, delays.paths, places, cause),
-        region=names[-1] if names else "",
-        source=source,
-        callpath=names,
-        ranks=facts.ranks_of(locations[~np.isin(locations, cause.locations)]),
-        culprit=f"{culprits}, {place}",
+    return facts.finding(
+        cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
+        text=text + _waiting(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
+        callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=evidence,
-    )
+    )  # fmt: skip
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
@@ -294,7 +280,6 @@ def _other_waits(
         left = round(sums[number] - explained)
         if left <= 0 or kind.endswith("_completion"):
             continue
-        names = _names(facts, waits.paths, path)
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
@@ -304,12 +289,9 @@ def _other_waits(
         if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
             text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
             culprit += f", {longer}"
-        found = Finding(
-            kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=text,
-            region=names[-1] if names else "", source=facts.region_source(waits.paths, path), callpath=names,
-            ranks=facts.ranks_of(waits["location"][rows]), culprit=culprit,
-            certainty=certainty, start=facts.window.start, stop=facts.window.stop,
-            evidence=("diagnose", "--about", "waits"),
+        found = facts.finding(
+            "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
+            certainty=certainty, evidence=("diagnose", "--about", "waits"),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)
 
@@ -323,11 +305,11 @@ def _other_waits(
         action="send fewer and larger messages, or work while they are under way",
     )
 )
-def transfer(found: Diagnosis) -> Iterator[Finding]:
+def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time of messages and collective operations themselves, from the replay in which transfers take no time."""
-    if not found.mpi:
+    if not diagnosis.mpi:
         return
-    facts, answers, one = found.facts, found.mpi, found.mpi.efficiencies
+    facts, answers, one = diagnosis.facts, diagnosis.mpi, diagnosis.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
     mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
@@ -345,21 +327,10 @@ def transfer(found: Diagnosis) -> Iterator[Finding]:
         f"messages and collective operations themselves take {span(loss)}, "
         f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
     )
-    yield Finding(
-        kind="transfer",
-        loss_ns=loss,
-        share=loss / facts.whole,
-        text=text,
-        region=facts.region(path),
-        source=facts.source(path),
-        callpath=facts.names(path),
-        ranks=facts.ranks_of(facts.rows),
-        certainty=BOUND if doubts else ESTIMATE,
-        caveats=doubts,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=("summary", "--only", "messages", "--only", "collectives"),
-    )
+    yield facts.finding(
+        "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
+        caveats=doubts, evidence=("summary", "--only", "messages", "--only", "collectives"),
+    )  # fmt: skip
 
 
 def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:

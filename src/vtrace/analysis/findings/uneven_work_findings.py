@@ -20,12 +20,12 @@ _MOST = 3
 
 
 @rule()
-def uneven_work(found: Diagnosis) -> Iterator[Finding]:
+def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The largest differences between ranks, or between processes of a program without ranks. For runs whose waits are
     unknown. Upper bounds."""
-    if found.mpi:
+    if diagnosis.mpi:
         return
-    facts = found.facts
+    facts = diagnosis.facts
     masters, ranks = [*facts.masters.values()], facts.ranked
     if len(ranks) > 1 and not recorded_apart(facts):
         yield from _of_ranks(facts, ranks)
@@ -92,23 +92,12 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
-    place, names, does = place_text(facts.trace, facts.paths, path), facts.names(path), "s" if len(slow) == 1 else ""
+    place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
         f"the mean of all is {span(mean)}"
     )
-    return Finding(
-        kind="imbalance",
-        loss_ns=loss,
-        share=loss / facts.whole,
-        text=text,
-        region=names[-1],
-        source=facts.source(path),
-        callpath=names,
-        ranks=facts.ranks_of(others),
-        culprit=f"{who_all(facts.trace, slow)}, {place}",
-        certainty=BOUND,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=("profile", "--by", "rank", "--select", f"region={names[-1]}"),
-    )
+    return facts.finding(
+        "imbalance", loss, path, locations=others, text=text, culprit=f"{who_all(facts.trace, slow)}, {place}",
+        certainty=BOUND, evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
+    )  # fmt: skip
