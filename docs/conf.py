@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The site of the documentation: make docs. Its reference comes from the installed vtrace: a page for each command from
-the command's help, and the tables of settings and of the local files."""
+the command's help, and the tables of settings, of findings and of the local files."""
 
 import os
 from collections.abc import Iterator

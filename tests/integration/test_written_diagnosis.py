@@ -15,7 +15,7 @@ from support.build.builder import Builder
 from support.build.run import run
 from support.build.run import vtrace as command
 from support.readers.diagnosis import told
-from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
 from vtrace.unify.run import Request, unify

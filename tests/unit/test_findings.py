@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
-from vtrace.analysis.findings.kinds import KINDS, SUBJECTS
-from vtrace.analysis.findings.mpi_findings import mpi_findings
+from vtrace.analysis.findings.mpi_findings import mpi_waits
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
@@ -262,8 +260,8 @@ def test_findings_tell_each_wait_once(seed: int, tmp_path: Path) -> None:
     assert found.mpi
     waits = found.mpi.waits
     whole = sum(row["time_ns"] for row in waits.records() if not waits.kinds[row["kind"]].endswith("_completion"))
-    made = [*mpi_findings(found.facts, found.mpi)]
-    assert sum(one.loss_ns for one in made if one.kind != "transfer") == pytest.approx(whole, abs=len(made))
+    made = [*mpi_waits(found)]
+    assert sum(one.loss_ns for one in made) == pytest.approx(whole, abs=len(made))
 
 
 def steps(times: list[int], start: int = 0) -> list[Event]:
@@ -366,14 +364,3 @@ def test_iterations_without_recording_are_not_slow(tmp_path: Path, monkeypatch: 
     found = trace.diagnosis(Selection()).iterations
     assert found
     assert found.slow == [(11, 11)]
-
-
-def test_kinds_are_known_and_explained() -> None:
-    """A finding has a kind of the table, and docs/diagnose.md explains each kind, except that of vtrace profile."""
-    with pytest.raises(ValueError, match="unknown kind of finding: imbalanse"):
-        Finding(kind="imbalanse", loss_ns=1, share=0.1, text="")
-    assert {about for kind in KINDS.values() for about in kind.about} == {*SUBJECTS}
-    page = (Path(__file__).parents[2] / "docs/diagnose.md").read_text()
-    table = page.partition("| kind | loss |\n|---|---|\n")[2].partition("\n\n")[0]
-    explained = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])]
-    assert explained == [kind for kind in KINDS if kind != "topdown"]

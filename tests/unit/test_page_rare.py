@@ -14,7 +14,7 @@ from support.oracles import slow
 from support.readers import archive as reader
 from support.synthetic_runs import archives, viewed
 from support.users.page_site import Asked, PageTable
-from vtrace.analysis.findings.stored import store_findings
+from vtrace.analysis.findings.finding import store_findings
 from vtrace.timeline import rare_calls, tile_pass
 from vtrace.timeline.rare_calls import OUTLIER, PARTS, TIMES, WAIT
 

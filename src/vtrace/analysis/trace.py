@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from vtrace.analysis.definition_tables import region_rows
-from vtrace.analysis.findings.finding import Finding
-from vtrace.analysis.findings.stored import stored_findings
+from vtrace.analysis.findings.finding import Finding, stored_findings
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
@@ -36,7 +35,8 @@ from vtrace.errors import VtraceError
 from vtrace.io.archive.overview import find_anchor
 
 if TYPE_CHECKING:
-    from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass
+    from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.findings.diagnosis_pass import DiagnosisPass
     from vtrace.analysis.scan import Pass
 
 __all__ = ["Trace", "open_trace"]
@@ -399,7 +399,7 @@ class Trace(Source):
         """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
         the latest diagnosis. known: the pass over the events, if it is over."""
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
-            from vtrace.analysis.findings.diagnosis import DiagnosisPass, diagnose  # other answers do without
+            from vtrace.analysis.findings.diagnosis_pass import DiagnosisPass, diagnose  # other answers do without
 
             asked = known or DiagnosisPass(self, window, iteration, with_mpi=not self.knows("critical_path"))
             if not known:

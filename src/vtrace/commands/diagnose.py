@@ -16,8 +16,8 @@ from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
     from vtrace.analysis.findings.finding import Finding
-    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
     from vtrace.parallel.ranks import Ranks
@@ -92,7 +92,7 @@ def after_unifying(
     """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with this number of
     threads each (None: one per core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the
     events."""
-    from vtrace.analysis.findings.stored import store_findings
+    from vtrace.analysis.findings.finding import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 
     trace = opened(str(archive))
@@ -106,52 +106,52 @@ def after_unifying(
         _lead_on(console.result, _show(found, "", Patterns(), top=0))
 
 
-def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
+def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
     from vtrace.reports import diagnose_sheets as sheets
     from vtrace.reports import io_story
     from vtrace.reports.sheet import data
 
-    chosen = sheets.selected(trace, sheets.findings_about(found.findings, about), patterns)
+    chosen = sheets.selected(trace, sheets.findings_about(diagnosis.findings, about), patterns)
     waits = [
         {key: row[key] for key in ("kind", "callpath", "location", "partner", "time_ns", "count")}
-        for row in sheets.waits(found, about, patterns).rows
+        for row in sheets.waits(diagnosis, about, patterns).rows
     ]
-    table = found.iteration_table
+    table = diagnosis.iteration_table
     return {
         "archive": str(trace.path),
         "findings": [one.told() for one in chosen],
-        "waits": waits, "efficiencies": sheets.efficiency_values(found), "critical_path": [
+        "waits": waits, "efficiencies": sheets.efficiency_values(diagnosis), "critical_path": [
             {key: row[key] for key in ("callpath", "location", "time_ns")}
-            for row in sheets.critical_path(found, patterns).rows
+            for row in sheets.critical_path(diagnosis, patterns).rows
         ],
         "iterations": {
             "region": table.region, "source": table.source, "basis": table.basis, "drift": table.drift,
-            "slow": [list(run) for run in table.slow], "rows": sheets.iterations(found).rows,
+            "slow": [list(run) for run in table.slow], "rows": sheets.iterations(diagnosis).rows,
         },
-        "notes": [*stale_lines(trace), *found.notes], "to_record": found.to_record,
-        **({"io": data(io_story.sheets(io_story.read_io(found.facts), 1, ""))} if about == "io" else {}),
+        "notes": [*stale_lines(trace), *diagnosis.notes], "to_record": diagnosis.to_record,
+        **({"io": data(io_story.sheets(io_story.read_io(diagnosis.facts), 1, ""))} if about == "io" else {}),
     }  # fmt: skip
 
 
-def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> list[Finding]:
+def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> list[Finding]:
     """Prints the findings, and top rows of each table; without tables also no details of the findings. Returns the
     findings."""
     from vtrace.reports import diagnose_sheets as sheets
     from vtrace.reports import io_story
     from vtrace.reports.sheet import show
 
-    chosen = sheets.selected(found.facts.trace, sheets.findings_about(found.findings, about), patterns)
-    for line in sheets.page(found, chosen, details=bool(top)):
+    chosen = sheets.selected(diagnosis.facts.trace, sheets.findings_about(diagnosis.findings, about), patterns)
+    for line in sheets.page(diagnosis, chosen, details=bool(top)):
         click.echo(plain(line))
     if not top:
         return chosen
     where = "--top shows more, all with --json"
-    made = [sheets.waits(found, about, patterns).cut(top, where)]
+    made = [sheets.waits(diagnosis, about, patterns).cut(top, where)]
     if not about:
-        made += [sheets.efficiencies(found), sheets.critical_path(found, patterns).cut(top, where)]
-        made.append(sheets.iterations(found))
+        made += [sheets.efficiencies(diagnosis), sheets.critical_path(diagnosis, patterns).cut(top, where)]
+        made.append(sheets.iterations(diagnosis))
     if about == "io":
-        numbers = io_story.read_io(found.facts)
+        numbers = io_story.read_io(diagnosis.facts)
         click.echo(f"\n{plain(io_story.line(numbers))}")
         made += io_story.sheets(numbers, top, where)
     shown = [each for each in made if each.rows and each.shown != []]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.analysis.findings.kinds import KINDS
+from vtrace.analysis.findings.kinds import kind_of
 from vtrace.commands.trace_command import Output, opened, stale_lines, title, trace_command
 from vtrace.console import Console, some
 from vtrace.reports.table_names import SUMMARY_SORTS, SUMMARY_TABLES
@@ -88,7 +88,7 @@ def show_in_brief(archive: str, console: Console) -> None:
     found = trace.diagnosis(Selection())
     for line in diagnose_sheets.first_findings(found, _FINDINGS):
         click.echo(plain(line))
-    if not any(KINDS[one.kind].is_loss for one in found.findings) and _is_shown(made["samples"]):
+    if not any(kind_of(one.kind).is_loss for one in found.findings) and _is_shown(made["samples"]):
         sheet.show([replace(made["samples"], notes=[])])
     console.note(_next_step(trace, shell_word(Path(archive))))
 
@@ -106,7 +106,7 @@ def _next_step(trace: Trace, word: str) -> str:
 
 def _findings(trace: Trace, part: Selection) -> list[Finding]:
     """The findings that vtunify --diagnose has stored; none for a part of the run."""
-    from vtrace.analysis.findings.stored import stored_findings
+    from vtrace.analysis.findings.finding import stored_findings
 
     return (stored_findings(trace) or []) if not part.text else []
 

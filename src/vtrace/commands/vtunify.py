@@ -25,7 +25,7 @@ from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import shell_path
 
 if TYPE_CHECKING:
-    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+    from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
     from vtrace.timeline.written_tiles import WrittenTiles
     from vtrace.unify.run import Request, WrittenArchive
 
@@ -160,7 +160,7 @@ def command(**values: Any) -> None:
 
             further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
             return made
-        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+        from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
 
         further = further._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
         return found

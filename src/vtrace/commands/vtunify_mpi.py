@@ -24,7 +24,7 @@ from vtrace.text import plain
 from vtrace.wrappers.launch import launchers, mpi_library
 
 if TYPE_CHECKING:
-    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+    from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
     from vtrace.parallel.mpi import MpiRanks
 
 _NAME = "vtunify-mpi"
@@ -59,7 +59,7 @@ def command(**values: Any) -> None:
 
     def listen(anchor: Path) -> WrittenDiagnosis:
         nonlocal heard
-        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+        from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
 
         heard = WrittenDiagnosis(anchor, ranks.root)
         return heard

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.findings.finding import EXACT, Finding
-from vtrace.analysis.findings.kinds import KINDS
+from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.run_facts import place_text, who
 from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
@@ -40,7 +40,7 @@ ABOUT = {
 def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     """The findings that belong to --about."""
     shown = ("diagnose", "--about", about)
-    return [one for one in findings if not about or about in KINDS[one.kind].about or one.evidence == shown]
+    return [one for one in findings if not about or about in kind_of(one.kind).about or one.evidence == shown]
 
 
 def selected(trace: Source, findings: list[Finding], patterns: Patterns) -> list[Finding]:
@@ -54,11 +54,11 @@ def selected(trace: Source, findings: list[Finding], patterns: Patterns) -> list
     return [one for one, keep in zip(findings, kept.tolist(), strict=True) if keep]
 
 
-def headline(found: Diagnosis) -> str:
+def headline(diagnosis: Diagnosis) -> str:
     """The run in one line: its efficiency, if known, and its threads."""
-    facts = found.facts
+    facts = diagnosis.facts
     size = f"{some(len(facts.rows), 'thread')}, {span(facts.elapsed)}"
-    one = found.mpi.efficiencies if found.mpi else None
+    one = diagnosis.mpi.efficiencies if diagnosis.mpi else None
     if one is None or not one.rows or not np.isfinite(one["parallel"][0]):
         return f"{size}; parallel efficiency unknown"
     parts = [
@@ -82,27 +82,31 @@ def blocks(findings: list[Finding], processes: Table, known: Sequence[str], *, d
         yield [*found, f"{_BELOW}$ {one.command}"] if details else found
 
 
-def first_findings(found: Diagnosis, most: int) -> Iterator[str]:
+def first_findings(diagnosis: Diagnosis, most: int) -> Iterator[str]:
     """The largest findings, and the line that says what to record."""
-    if found.findings:
-        yield _head(found.findings)
-    for block in blocks(found.findings[:most], found.facts.trace.processes, found.notes, details=False):
+    if diagnosis.findings:
+        yield _head(diagnosis.findings)
+    for block in blocks(diagnosis.findings[:most], diagnosis.facts.trace.processes, diagnosis.notes, details=False):
         yield from block
-    yield from wrapped(found.to_record, "", "")
+    yield from wrapped(diagnosis.to_record, "", "")
 
 
 def _head(findings: list[Finding]) -> str:
-    is_loss = findings and KINDS[findings[0].kind].is_loss
+    is_loss = findings and kind_of(findings[0].kind).is_loss
     loss = "100 % are the time of all threads" if is_loss else "no loss above 2 % of the time of all threads was found"
     return f"Findings; {loss}"
 
 
-def page(found: Diagnosis, findings: list[Finding], *, details: bool) -> Iterator[str]:
+def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool) -> Iterator[str]:
     """The limits of the numbers, the efficiency and the findings as text. Without details at most _LINES lines with at
     most _FINDINGS findings, the largest first; a line says how many are left out."""
-    head = [line for text in (*found.notes, found.to_record, headline(found)) for line in wrapped(text, "  ", "  ")]
+    head = [
+        line
+        for text in (*diagnosis.notes, diagnosis.to_record, headline(diagnosis))
+        for line in wrapped(text, "  ", "  ")
+    ]
     yield from [*head, "", _head(findings)]
-    made = [*blocks(findings, found.facts.trace.processes, found.notes, details=details)]
+    made = [*blocks(findings, diagnosis.facts.trace.processes, diagnosis.notes, details=details)]
     ends = np.cumsum([len(block) for block in made])
     on_screen = int(np.count_nonzero(ends <= _LINES - len(head) - 3))
     fitting = len(made) if details else min(_FINDINGS, max(1, on_screen))
@@ -137,12 +141,12 @@ def _detail(one: Finding, processes: Table) -> str:
     return "; ".join(parts)
 
 
-def waits(found: Diagnosis, about: str, patterns: Patterns) -> Sheet:
+def waits(diagnosis: Diagnosis, about: str, patterns: Patterns) -> Sheet:
     """The wait states, the longest first."""
     rows: list[Row] = []
-    tables = [found.thread_waits, found.io_waits] + ([found.mpi.waits] if found.mpi else [])
+    tables = [diagnosis.thread_waits, diagnosis.io_waits] + ([diagnosis.mpi.waits] if diagnosis.mpi else [])
     for table in tables:
-        rows += _wait_rows(found, table, about, patterns)
+        rows += _wait_rows(diagnosis, table, about, patterns)
     rows.sort(key=lambda row: -row["time_ns"])
     columns = [
         Column("time_ns", "time s", "ns"), Column("count", "waits"), Column("kind", "kind", "text"),
@@ -152,8 +156,8 @@ def waits(found: Diagnosis, about: str, patterns: Patterns) -> Sheet:
     return Sheet(name="waits", title="Wait states", columns=columns, rows=rows)
 
 
-def _wait_rows(found: Diagnosis, table: Table, about: str, patterns: Patterns) -> Iterator[Row]:
-    trace = found.facts.trace
+def _wait_rows(diagnosis: Diagnosis, table: Table, about: str, patterns: Patterns) -> Iterator[Row]:
+    trace = diagnosis.facts.trace
     names = trace.regions["name"]
     allowed = allowed_paths(trace, table.paths, patterns)
     for r in table.records():
@@ -176,10 +180,10 @@ def allowed_paths(trace: Source, paths: Table, patterns: Patterns) -> Array:
     return found & patterns.paths(paths, regions["name"])
 
 
-def efficiencies(found: Diagnosis) -> Sheet:
+def efficiencies(diagnosis: Diagnosis) -> Sheet:
     """The factors of parallel efficiency, one row each."""
     rows: list[Row] = []
-    one = found.mpi.efficiencies if found.mpi else None
+    one = diagnosis.mpi.efficiencies if diagnosis.mpi else None
     for name in one if one is not None and one.rows else ():
         value = one[name][0].item()  # type: ignore[index]
         if isinstance(value, float) and np.isfinite(value) and not name.startswith(("useful_", "elapsed_", "ideal_")):
@@ -192,9 +196,9 @@ def efficiencies(found: Diagnosis) -> Sheet:
     )
 
 
-def efficiency_values(found: Diagnosis) -> dict[str, Any] | None:
+def efficiency_values(diagnosis: Diagnosis) -> dict[str, Any] | None:
     """The row of Trace.efficiencies for JSON; None: unknown."""
-    one = found.mpi.efficiencies if found.mpi else None
+    one = diagnosis.mpi.efficiencies if diagnosis.mpi else None
     if one is None or not one.rows:
         return None
     values = {name: column[0].item() for name, column in one.items()}
@@ -205,12 +209,12 @@ _FACTORS = ("parallel", "load_balance", "serialisation", "transfer", "computatio
 _COUNTED = ("instruction_scaling", "ipc_scaling", "frequency_scaling")
 
 
-def _efficiencies(trace: Trace, found: Diagnosis) -> Table | None:
+def _efficiencies(trace: Trace, diagnosis: Diagnosis) -> Table | None:
     """The efficiencies of a run, None if unknown. The efficiencies of a run of one process are only a base to compare
     other runs with."""
-    facts = found.facts
-    if found.mpi:
-        return found.mpi.efficiencies
+    facts = diagnosis.facts
+    if diagnosis.mpi:
+        return diagnosis.mpi.efficiencies
     if not facts.has_mpi or trace.processes.rows > 1:
         return None
     return trace.efficiencies(**facts.window.arguments())
@@ -236,16 +240,16 @@ def scaling(names: list[str], traces: list[Trace], found: list[Diagnosis]) -> Sh
     return sheet
 
 
-def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
+def critical_path(diagnosis: Diagnosis, patterns: Patterns) -> Sheet:
     """The time of each call path and location on the critical path, the longest first."""
-    table = found.mpi.critical_path if found.mpi else None
+    table = diagnosis.mpi.critical_path if diagnosis.mpi else None
     columns = [
         Column("time_ns", "time s", "ns"), Column("share", "%", "fraction"), Column("location", "on", "text"),
         Column("place", "in", "text"), Column("callpath", kind="path"),
     ]  # fmt: skip
     if table is None:
         return Sheet(name="critical_path", title="Critical path", columns=columns, rows=[])
-    trace = found.facts.trace
+    trace = diagnosis.facts.trace
     allowed = allowed_paths(trace, table.paths, patterns)
     rows: list[Row] = [
         {"time_ns": r["time_ns"], "share": r["time_ns"] / max(1, table.length_ns),
@@ -256,9 +260,9 @@ def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
     return Sheet(name="critical_path", title=f"Critical path: {span(table.length_ns)}", columns=columns, rows=rows)
 
 
-def iterations(found: Diagnosis) -> Sheet:
+def iterations(diagnosis: Diagnosis) -> Sheet:
     """All iterations; text shows the slowest."""
-    table, trace = found.iteration_table, found.facts.trace
+    table, trace = diagnosis.iteration_table, diagnosis.facts.trace
     rows: list[Row] = [
         {"iteration": r["iteration"], "begin_ns": r["begin"], "end_ns": r["end"], "time_ns": r["time_ns"],
          "mean_ns": r["mean_ns"], "slowest": who(trace, r["location"])}

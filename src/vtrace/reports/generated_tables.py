@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-_MARK = re.compile(r"<!-- the table of (settings|records|definitions|enumerations) -->\n")
+_MARK = re.compile(r"<!-- the table of (settings|findings|records|definitions|enumerations) -->\n")
 
 
 def filled(page: str) -> str:
@@ -18,6 +18,10 @@ def _table(name: str) -> str:
         from vtrace import settings
 
         return settings.markdown()
+    if name == "findings":
+        from vtrace.analysis.findings import kinds
+
+        return kinds.markdown()
     from vtrace.io.local import format_tables
 
     tables = {

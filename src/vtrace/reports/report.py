@@ -13,7 +13,7 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.analysis.definition_tables import source_text
-from vtrace.analysis.findings.stored import stored_findings
+from vtrace.analysis.findings.finding import stored_findings
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.costs import Costs

@@ -10,6 +10,7 @@ from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.derived.topdown import CPI, SLOTS, TREE, bottleneck
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.findings.kinds import FindingKind, state
 from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.selection import Patterns
 from vtrace.errors import UsageError
@@ -26,6 +27,8 @@ _NOTE = (
     "shares of the slots of one hardware thread; with SMT, the other hardware thread may have used the lost slots",
     "short runs and multiplexed counters make the shares uncertain (reliability below 0.9)",
 )
+
+state(FindingKind("topdown", "slots of processors without useful work"))
 
 
 def read(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vtrace.analysis.findings.diagnosis import DiagnosisPass
+from vtrace.analysis.findings.diagnosis_pass import DiagnosisPass
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace

@@ -1,45 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A finding: a diagnosed loss of time, with its place, its cause, its certainty and a command that shows it."""
+"""A finding: a diagnosed loss of time, with its place, its cause, its certainty and a command that shows it. The
+sidecar of an archive keeps the findings of the whole run (vtunify --also diagnose)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vtrace.analysis.findings.kinds import KINDS
+import numpy as np
+
+from vtrace.analysis.findings.kinds import kind_of
+from vtrace.errors import FormatError
+from vtrace.io.sidecar import sidecar
 from vtrace.text import shell_command, shell_word
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
 
 __all__ = ["Finding"]
 
 EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 """Certainties of a loss: from recorded times; an upper bound; from a comparison that may be wrong."""
-
-
 _WHOLE_RUN = ("score",)
 """Commands that show no part of a run."""
-TOLD = (
-    "kind",
-    "loss_ns",
-    "share",
-    "region",
-    "callpath",
-    "ranks",
-    "culprit",
-    "certainty",
-    "caveats",
-    "action",
-    "command",
-)
+_KEYS = "kind loss_ns share region callpath ranks culprit certainty caveats action command".split()
 """The keys of a finding in JSON."""
+LEAST = 0.01
+"""The least share of a finding that a diagnosis shows."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """A diagnosed loss.
 
-    kind: a key of kinds.KINDS; ValueError for others. loss_ns: the time that all threads together lose, 0 if unknown.
+    kind: see kinds.kind_of; ValueError for others. loss_ns: the time that all threads together lose, 0 if unknown.
     share: of the time of all threads; of topdown: of all slots. text: a sentence. region,
     source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
     time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
@@ -65,13 +62,12 @@ class Finding:
     archive: str = "ARCHIVE"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"unknown kind of finding: {self.kind}")
+        kind_of(self.kind)
 
     @property
     def action(self) -> str:
         """What usually helps against losses of this kind, "" if that depends on the program."""
-        return KINDS[self.kind].action
+        return kind_of(self.kind).action
 
     @property
     def command(self) -> str:
@@ -95,7 +91,7 @@ class Finding:
 
     def told(self) -> dict[str, Any]:
         """The fields that --json prints."""
-        return {name: getattr(self, name) for name in TOLD}
+        return {name: getattr(self, name) for name in _KEYS}
 
     def stored(self) -> dict[str, Any]:
         """The fields for JSON, without the archive's name."""
@@ -128,3 +124,24 @@ def archive_word(anchor: Path) -> str:
 def largest_first(findings: Sequence[Finding]) -> list[Finding]:
     """The findings in the order in which reports show them."""
     return sorted(findings, key=lambda finding: -finding.loss_ns)
+
+
+def store_findings(trace: Source, findings: Sequence[Finding], notes: Sequence[str]) -> None:
+    """Writes findings and the notes about their limits beside the archive. Raises VtraceError."""
+    texts = {"findings": [json.dumps(finding.stored()) for finding in findings], "notes": [*notes]}
+    columns = {"loss_ns": np.array([finding.loss_ns for finding in findings], np.int64)}
+    of = sidecar.identity(trace.anchor, trace.properties)
+    sidecar.write(trace.anchor.parent, *sidecar.FINDINGS, of, sidecar.SidecarTable(columns, texts))
+
+
+def stored_findings(trace: Source) -> list[Finding] | None:
+    """The stored findings; None: there are none, or none that can be used."""
+    try:
+        of = sidecar.identity(trace.anchor, trace.properties)
+        found = sidecar.read(trace.anchor.parent, *sidecar.FINDINGS, of)
+        if found is None:
+            return None
+        word = archive_word(trace.path)
+        return [Finding.of_stored(json.loads(text)).of_archive(word) for text in found.names["findings"]]
+    except (FormatError, KeyError, TypeError, ValueError, RecursionError):
+        return None

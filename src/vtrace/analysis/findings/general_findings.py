@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vtrace.analysis.findings.finding import EXACT, Finding
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, who
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.run_facts import place_text, who
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import add_up
 
@@ -16,9 +18,18 @@ _FEW = 0.9
 """A process with at least this share of the I/O is the culprit."""
 
 
-def io_time(facts: RunFacts) -> Iterator[Finding]:
+@rule(
+    FindingKind(
+        "io_time",
+        "time in I/O of all threads",
+        about=("io",),
+        action="access files in fewer and larger pieces",
+        told_by=("io_by_few_ranks",),
+    )
+)
+def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time of all threads in I/O, with the call that takes most of it."""
-    n = facts.numbers
+    facts, n = diagnosis.facts, diagnosis.facts.numbers
     n = n.take(facts.io[n["path"]] & np.isin(n["location"], facts.rows))
     whole = int(n["exclusive"].sum())
     if not whole:
@@ -32,56 +43,38 @@ def io_time(facts: RunFacts) -> Iterator[Finding]:
     if len(facts.masters) > 1 and each[busiest] >= _FEW * whole:
         culprit = who(facts.trace, busiest)
         text += f"; {culprit} does nearly all of it"
-    yield Finding(
-        kind="io_time",
-        loss_ns=whole,
-        share=whole / facts.whole,
-        text=text,
-        region=facts.region(path),
-        source=facts.source(path),
-        callpath=facts.names(path),
-        ranks=facts.ranks_of(np.flatnonzero(each)),
-        culprit=culprit,
-        certainty=EXACT,
-        start=facts.window.start,
-        stop=facts.window.stop,
+    yield facts.finding(
+        "io_time", whole, path, locations=np.flatnonzero(each), text=text, culprit=culprit,
         evidence=("diagnose", "--about", "io"),
-    )
+    )  # fmt: skip
 
 
-def tracing_time(facts: RunFacts) -> Iterator[Finding]:
+@rule(FindingKind("tracing", "the recording wrote its buffers meanwhile"))
+def tracing_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time in which threads wrote buffers while the program ran."""
+    facts = diagnosis.facts
     if facts.tracing:
-        yield Finding(
-            kind="tracing", loss_ns=facts.tracing, share=facts.tracing / facts.whole,
-            text=f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; raise "
-            "VT_BUFFER_SIZE, or leave out short functions with a filter", evidence=("score",),
-            start=facts.window.start, stop=facts.window.stop,
-        )  # fmt: skip
+        text = (
+            f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; raise VT_BUFFER_SIZE, or "
+            "leave out short functions with a filter"
+        )
+        yield facts.finding("tracing", facts.tracing, 0, locations=[], text=text, evidence=("score",))
 
 
-def computation(facts: RunFacts) -> Finding | None:
+@rule(FindingKind("computation", "no loss above 2 %: the function to look at, for `vtrace profile`", is_loss=False))
+def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The region of the program's own code with the most time."""
+    facts = diagnosis.facts
     own = np.where(facts.working, facts.exclusive(facts.rows), 0)
     if not own.any():
-        return None
+        return
     regions = facts.paths["region"]
     sums = np.zeros(facts.trace.regions.rows, np.int64)
     np.add.at(sums, regions[1:], own[1:])
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
     text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
-    return Finding(
-        kind="computation",
-        loss_ns=0,
-        share=time / facts.whole,
-        text=text,
-        region=facts.region(path),
-        source=facts.source(path),
-        callpath=facts.names(path),
-        ranks=facts.ranks_of(facts.rows),
-        certainty=EXACT,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",),
+    evidence = ("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",)
+    yield facts.finding(
+        "computation", 0, path, locations=facts.rows, share=time / facts.whole, text=text, evidence=evidence
     )

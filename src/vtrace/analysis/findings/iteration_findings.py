@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
+from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, named_place, who_all
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
@@ -30,14 +32,35 @@ class _Outliers:
     slow: SlowPath
 
 
-def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) -> Iterator[Finding]:
-    """Findings with at least this share of the time of all threads."""
+@rule(FindingKind("slow_iterations", "[iterations](#iterations) that take much longer than the others"))
+def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The slow iterations with one cause that lose at least LEAST of the time of all threads."""
+    facts, found = diagnosis.facts, diagnosis.iterations
     if found is None or found.table.rows < 4:
         return
-    made = [_slow(facts, found, each) for each in _with_one_cause(facts, found, least * facts.whole)]
+    made = [_slow(facts, found, each) for each in _with_one_cause(facts, found, LEAST * facts.whole)]
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_TOLD]
-    if found.drift >= _DRIFT and (loss := found.drift_loss()):
-        yield _drift(facts, found, loss)
+
+
+@rule(FindingKind("drift", "[iterations](#iterations) that take longer and longer"))
+def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The growth of iterations."""
+    facts, found = diagnosis.facts, diagnosis.iterations
+    if found is None or found.table.rows < 4 or found.drift < _DRIFT or not (loss := found.drift_loss()):
+        return
+    quarter = max(1, found.table.rows // 4)
+    begin = int(found.table["begin"][found.table.rows - quarter])
+    last = found.table.rows - quarter, found.table.rows - 1
+    grown = slow_path(facts, found, *last)
+    where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
+    culprit = where if grown.more else ""
+    text = f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
+    yield facts.finding(
+        "drift", loss, 0, locations=found.locations, share=min(1.0, loss / facts.whole),
+        text=text + (f"; {culprit}" if culprit else ""), region=found.region, source=found.source, callpath=found.path,
+        culprit=culprit, certainty=ESTIMATE, start=begin, stop=None,
+        evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
+    )  # fmt: skip
 
 
 def _with_one_cause(facts: RunFacts, found: Iterations, least: float) -> list[_Outliers]:
@@ -73,21 +96,13 @@ def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
     place = _place(facts, found, slow, runs)
     culprit = f"{who_all(facts.trace, [*slow.locations])}, {place.text}"
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
-    return Finding(
-        kind="slow_iterations",
-        loss_ns=loss,
-        share=loss / facts.whole,
+    return facts.finding(
+        "slow_iterations", loss, 0, locations=losers,
         text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
-        region=place.names[-1] if place.names else "",
-        source=place.source,
-        callpath=place.names,
-        ranks=facts.ranks_of(losers),
-        culprit=culprit,
-        certainty=ESTIMATE,
-        start=slow.begin,
-        stop=slow.end,
+        region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
+        certainty=ESTIMATE, start=slow.begin, stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
-    )
+    )  # fmt: skip
 
 
 def _which(runs: list[tuple[int, int]]) -> str:
@@ -98,30 +113,6 @@ def _which(runs: list[tuple[int, int]]) -> str:
     names = [f"{first}" if first == last else f"{first} to {last}" for first, last in runs]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"iteration{'s' * (len(names) > 1 or ' ' in names[0])} {', '.join(names[:_LISTED])}{more}"
-
-
-def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
-    quarter = max(1, found.table.rows // 4)
-    begin = int(found.table["begin"][found.table.rows - quarter])
-    last = found.table.rows - quarter, found.table.rows - 1
-    grown = slow_path(facts, found, *last)
-    where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
-    culprit = where if grown.more else ""
-    return Finding(
-        kind="drift",
-        loss_ns=loss,
-        share=min(1.0, loss / facts.whole),
-        text=f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
-        + (f"; {culprit}" if culprit else ""),
-        region=found.region,
-        source=found.source,
-        callpath=found.path,
-        ranks=facts.ranks_of(found.locations),
-        culprit=culprit,
-        certainty=ESTIMATE,
-        start=begin,
-        evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,15 +12,13 @@ from math import fsum
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
+from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
-from vtrace.analysis.questions.efficiencies import efficiencies
-from vtrace.analysis.questions.mpi_replay import Replayed
-from vtrace.analysis.questions.mpi_waits import critical_table, delays_table, waits_table
 from vtrace.analysis.questions.path_sums import outermost
-from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
@@ -36,26 +34,6 @@ _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 """Kinds of causes of which the same processes have one; the most further places that a sentence names."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
-
-
-@dataclass(kw_only=True)
-class MpiAnswers:
-    """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths."""
-
-    critical_path: Table
-    waits: Table
-    delays: Table
-    efficiencies: Table
-
-    @classmethod
-    def of(cls, replayed: Replayed, profile: Table) -> MpiAnswers:
-        """profile: of the same selection."""
-        return cls(
-            critical_path=critical_table(replayed),
-            waits=waits_table(replayed),
-            delays=delays_table(replayed),
-            efficiencies=efficiencies(replayed, profile),
-        )
 
 
 @dataclass
@@ -99,9 +77,37 @@ class _WaitPlaces:
         return booked
 
 
-def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """Findings of any size. The losses of all findings about waits are at most the sum of all waits. With one selected
-    rank, waits have no causes."""
+@rule(
+    FindingKind(
+        "imbalance",
+        "waits in MPI because some ranks take longer in a call path; with unknown waits an upper bound "
+        "([uneven work](#uneven-work))",
+        about=("waits",),
+        of_ranks=True,
+        action="distribute this work more evenly",
+    ),
+    FindingKind(
+        "serialisation",
+        "waits in MPI because ranks take turns: equal times in the call path, one after the other; or all wait for "
+        "each other's I/O",
+        about=("waits",),
+        of_ranks=True,
+        action="let ranks do this work at the same time: in parts, in another order",
+    ),
+    FindingKind(
+        "io_by_few_ranks",
+        "waits in MPI while some other ranks do I/O",
+        about=("waits", "io"),
+        of_ranks=True,
+        action="let all ranks do their part, for example with MPI-IO",
+    ),
+    FindingKind("mpi_wait", "other [waits in MPI](#wait-states-of-mpi)", about=("waits",), of_ranks=True),
+)
+def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The losses of all findings are at most the sum of all waits. With one selected rank, waits have no causes."""
+    if not diagnosis.mpi:
+        return
+    facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
     causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
@@ -110,11 +116,6 @@ def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
         yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
         told += cause.booked
     yield from _other_waits(facts, answers.waits, places=places, told=told, clocks=clocks)
-    yield from _transfer(facts, answers)
-
-
-def _names(facts: RunFacts, paths: Table, path: int) -> tuple[str, ...]:
-    return tuple(path_names(paths, facts.trace.regions["name"], path))
 
 
 def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
@@ -152,7 +153,7 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     if _is_io(facts, delays.paths, cause.path):
         return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
     everybody = len(cause.locations) == len(facts.masters)
-    in_turn = everybody or _excess(facts, _names(facts, delays.paths, cause.path)) < _UNEVEN * cause.loss
+    in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * cause.loss
     return "serialisation" if in_turn else "imbalance"
 
 
@@ -165,9 +166,9 @@ def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
 def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
-    names, is_io = _names(facts, delays.paths, cause.path), _is_io(facts, delays.paths, cause.path)
+    names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
-    place, source = place_text(trace, delays.paths, cause.path), facts.region_source(delays.paths, cause.path)
+    place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
     if facts.sampled and not is_io:
         others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
@@ -181,21 +182,12 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     elif names:
         evidence = (*evidence, "--select", f"region={names[-1]}")
     locations = np.unique(answers.waits["location"][rows])
-    return Finding(
-        kind=cause.kind,
-        loss_ns=cause.loss,
-        share=cause.loss / facts.whole,
-        text=text + _waiting(facts, delays.paths, places, cause),
-        region=names[-1] if names else "",
-        source=source,
-        callpath=names,
-        ranks=facts.ranks_of(locations[~np.isin(locations, cause.locations)]),
-        culprit=f"{culprits}, {place}",
+    return facts.finding(
+        cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
+        text=text + _waiting(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
+        callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=evidence,
-    )
+    )  # fmt: skip
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
@@ -288,7 +280,6 @@ def _other_waits(
         left = round(sums[number] - explained)
         if left <= 0 or kind.endswith("_completion"):
             continue
-        names = _names(facts, waits.paths, path)
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
@@ -298,19 +289,27 @@ def _other_waits(
         if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
             text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
             culprit += f", {longer}"
-        found = Finding(
-            kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=text,
-            region=names[-1] if names else "", source=facts.region_source(waits.paths, path), callpath=names,
-            ranks=facts.ranks_of(waits["location"][rows]), culprit=culprit,
-            certainty=certainty, start=facts.window.start, stop=facts.window.stop,
-            evidence=("diagnose", "--about", "waits"),
+        found = facts.finding(
+            "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
+            certainty=certainty, evidence=("diagnose", "--about", "waits"),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)
 
 
-def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
+@rule(
+    FindingKind(
+        "transfer",
+        "time that messages and collective operations themselves take",
+        about=("waits",),
+        of_ranks=True,
+        action="send fewer and larger messages, or work while they are under way",
+    )
+)
+def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time of messages and collective operations themselves, from the replay in which transfers take no time."""
-    one = answers.efficiencies
+    if not diagnosis.mpi:
+        return
+    facts, answers, one = diagnosis.facts, diagnosis.mpi, diagnosis.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
     mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
@@ -328,21 +327,10 @@ def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
         f"messages and collective operations themselves take {span(loss)}, "
         f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
     )
-    yield Finding(
-        kind="transfer",
-        loss_ns=loss,
-        share=loss / facts.whole,
-        text=text,
-        region=facts.region(path),
-        source=facts.source(path),
-        callpath=facts.names(path),
-        ranks=facts.ranks_of(facts.rows),
-        certainty=BOUND if doubts else ESTIMATE,
-        caveats=doubts,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=("summary", "--only", "messages", "--only", "collectives"),
-    )
+    yield facts.finding(
+        "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
+        caveats=doubts, evidence=("summary", "--only", "messages", "--only", "collectives"),
+    )  # fmt: skip
 
 
 def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from vtrace.analysis.activity import (
     USER,
 )
 from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -216,30 +218,38 @@ class RunFacts:
 
     # ---- texts for reports ----
 
-    def names(self, path: int) -> tuple[str, ...]:
-        """The names of a call path, the outermost first."""
-        return tuple(path_names(self.paths, self.trace.regions["name"], path))
+    def names(self, path: int, paths: Table | None = None) -> tuple[str, ...]:
+        """The names of a call path, the outermost first. paths: the table that has the path, None: self.paths."""
+        return tuple(path_names(self.paths if paths is None else paths, self.trace.regions["name"], path))
 
-    def region_name(self, paths: Table, path: int) -> str:
+    def region(self, path: int, paths: Table | None = None) -> str:
         """The name of a path's innermost region, "" for the root."""
-        row = int(paths["region"][path])
+        row = int((self.paths if paths is None else paths)["region"][path])
         return str(self.trace.regions["name"][row]) if row >= 0 else ""
 
-    def region_source(self, paths: Table, path: int) -> str:
+    def source(self, path: int, paths: Table | None = None) -> str:
         """file:line of a path's innermost region of the program, "" if unknown."""
+        paths = self.paths if paths is None else paths
         return path_source(self.trace, paths, path) or path_source(self.trace, paths, _caller(self.trace, paths, path))
 
-    def region(self, path: int) -> str:
-        """region_name for facts.paths."""
-        return self.region_name(self.paths, path)
-
-    def source(self, path: int) -> str:
-        """region_source for facts.paths."""
-        return self.region_source(self.paths, path)
-
-    def place(self, path: int) -> str:
-        """The region and its source, for sentences."""
-        return place_text(self.trace, self.paths, path)
+    def finding(
+        self,
+        kind: str,
+        loss: int,
+        path: int,
+        paths: Table | None = None,
+        *,
+        locations: Array | list[int],
+        **values: Any,
+    ) -> Finding:
+        """A finding about a call path. loss: ns. locations: those that lose time. values: other fields of the finding,
+        or fields with other values than those of the path and the selection."""
+        known: dict[str, Any] = {
+            "share": loss / self.whole, "region": self.region(path, paths), "source": self.source(path, paths),
+            "callpath": self.names(path, paths), "ranks": self.ranks_of(locations),
+            "start": self.window.start, "stop": self.window.stop,
+        }  # fmt: skip
+        return Finding(kind=kind, loss_ns=loss, **known | values)
 
     def longer_place(self, locations: list[int], others: list[int]) -> str:
         """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
@@ -250,16 +260,12 @@ class RunFacts:
             return ""
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
             return sampled.text
-        return self.place(path)
+        return place_text(self.trace, self.paths, path)
 
-    def ranks_of(self, locations: Array | list[int]) -> tuple[int, ...]:
+    def ranks_of(self, locations: Sequence[int] | Array) -> tuple[int, ...]:
         """The processes of locations, ascending: ranks in a program with MPI."""
         process = self.trace.places.process[np.asarray(locations, np.int64)]
         return tuple(int(row) for row in np.unique(process) if row >= 0)
-
-    def who(self, location: int) -> str:
-        """A location in a sentence: rank 3, or rank 3 thread 1, or thread 1."""
-        return who(self.trace, location)
 
 
 _NAMED = 3
@@ -349,11 +355,7 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
 def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
     """place_text of the path with these names."""
     row = find_path(facts, names)
-    return (
-        place_text(facts.trace, facts.paths, row)
-        if row
-        else (names[-1] if names else place_text(facts.trace, facts.paths, 0))
-    )
+    return place_text(facts.trace, facts.paths, row) if row or not names else names[-1]
 
 
 def find_path(facts: RunFacts, names: tuple[str, ...]) -> int:

@@ -11,14 +11,18 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
-from vtrace.analysis.table import Table
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array, Table
 from vtrace.console import ranges, some
 from vtrace.io.archive.properties import CORES
+from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MUCH, _MOSTLY = 0.05, 0.5
+_DIFFERENT = 0.05
+"""The share of a rank's recorded time without records of another rank from which on their work is not compared."""
 _MOST = 1 << 16
 """The most cores of a list to count, since a damaged list may have any numbers."""
 
@@ -124,3 +128,44 @@ def without_partners(facts: RunFacts, waits: Table) -> str:
     if not np.any((np.isin(activity, calls) & ~facts.management)[n["path"]]):
         return ""
     return "no messages or collective operations were recorded, only calls of MPI: waits and their causes are unknown"
+
+
+def recorded_apart(facts: RunFacts) -> str:
+    """A line if ranks were recorded in different parts of the run, so that their times tell nothing about their
+    work."""
+    ranks = facts.ranked
+    if len(ranks) < 2:
+        return ""
+    extent = facts.extent.take(np.isin(facts.extent["location"], ranks))
+    ends = np.array([extent["first"].min(), extent["last"].max()], np.int64)
+    ends = np.clip(ends, *facts.window.ends(facts.trace))
+    gaps = [_gaps(facts, row, ends) for row in extent.records()]
+    whole = int(ends[1] - ends[0])
+    most, common = whole - min(map(_covered, gaps)), whole - _covered(np.concatenate(gaps))
+    if most - common <= _DIFFERENT * most:
+        return ""
+    return (
+        f"events of all ranks were recorded in {span(common)} of the run, of one rank in {span(most)}: the work of "
+        "ranks is not compared"
+    )
+
+
+def _gaps(facts: RunFacts, extent: dict[str, int], ends: Array) -> Array:
+    """(n, 2) ns: intervals between two ends without records of a location: before its first event, after the last one,
+    and those of the ledger. extent: the location's row."""
+    trace = facts.trace
+    table = trace.not_recorded([extent["location"]]).intervals
+    table = table.take((table["class"].astype(str) == "all") & (table["reason"].astype(str) != FLUSH))
+    ticks = np.stack([table["from"], table["to"]], 1).astype(np.float64) - trace.offset
+    outer = np.array([[ends[0], extent["first"]], [extent["last"], ends[1]]], np.float64)
+    found = np.concatenate([ticks * (10**9 / trace.resolution), outer])
+    clipped: Array = np.clip(found, *ends).astype(np.int64)
+    return clipped
+
+
+def _covered(intervals: Array) -> int:
+    """ns inside of any of the intervals."""
+    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(ordered[:, 1])
+    fresh = np.maximum(ordered[1:, 0], reached[:-1])
+    return int(ordered[0, 1] - ordered[0, 0] + np.maximum(0, ordered[1:, 1] - fresh).sum())

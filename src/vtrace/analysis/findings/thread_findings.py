@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
 from vtrace.analysis.findings.thread_waits import (
     API,
@@ -21,45 +23,31 @@ from vtrace.analysis.findings.thread_waits import (
     MUTEX,
     THREAD_BARRIER,
 )
-from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.analysis.table import Table, add_up, group
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 _MOST_OF, _SOME = 0.6, 0.02
 """A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
 
 
-def thread_findings(facts: RunFacts, waits: Table) -> Iterator[Finding]:
-    """Findings of any size. waits: from Trace.thread_waits."""
-    kind = waits["kind"]
-    for kinds in (_BARRIERS, _LOCKS):
-        mine = waits.take(np.isin(kind, kinds))
-        for path, rows in _by_region(facts, mine):
-            yield (_barrier if kinds is _BARRIERS else _lock)(facts, mine, path, rows)
-    yield from _idle(facts, waits.take(kind == IDLE))
-    yield from _early_ends(facts, waits.take(kind == EARLY_END))
-
-
-def _by_region(facts: RunFacts, waits: Table) -> Iterator[tuple[int, Array]]:
-    """The waits of each region: the path with the most time, and the rows."""
-    regions = waits.paths["region"][waits["path"]]
-    first, member = group([regions])
+def _by_region(waits: Table, *kinds: int) -> Iterator[tuple[Table, int, str]]:
+    """The waits of some kinds in each region, the path with the most time, and the time in words."""
+    waits = waits.take(np.isin(waits["kind"], kinds))
+    first, member = group([waits.paths["region"][waits["path"]]])
     for number in range(len(first)):
-        rows = np.flatnonzero(member == number)
-        yield int(waits["path"][rows[np.argmax(waits["time_ns"][rows])]]), rows
+        mine = waits.take(member == number)
+        yield mine, int(mine["path"][np.argmax(mine["time_ns"])]), span(int(mine["time_ns"].sum()))
 
 
-def _culprits(facts: RunFacts, waits: Table, rows: Array) -> list[int]:
+def _culprits(facts: RunFacts, waits: Table) -> list[int]:
     """The partner that most time is waited for. If no partner is, the partner of each process for which most time of
     this process is waited, if most time of all is waited for these partners together."""
-    partner, time = waits["partner"][rows], waits["time_ns"][rows]
-    first, member = group([partner])
-    by, sums = partner[first], add_up(member, time, len(first))
+    first, member = group([waits["partner"]])
+    by, sums = waits["partner"][first], add_up(member, waits["time_ns"], len(first))
     process = facts.trace.places.process[by]
     whole, best = int(sums.sum()), int(np.argmax(sums))
     if sums[best] >= _MOST_OF * whole:
@@ -81,16 +69,13 @@ def _names(trace: Source, locations: list[int]) -> str:
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {who_all(trace, locations)}"
 
 
-def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, Any]:
-    trace = facts.trace
-    loss, kind = int(waits["time_ns"][rows].sum()), KINDS[waits["kind"][rows[0]]]
-    return {
-        "loss_ns": loss, "share": loss / facts.whole,
-        "evidence": ("diagnose", "--about", "openmp" if kind in OPENMP_KINDS else "waits"),
-        "callpath": tuple(path_names(waits.paths, trace.regions["name"], path)),
-        "region": facts.region_name(waits.paths, path), "source": facts.region_source(waits.paths, path),
-        "ranks": facts.ranks_of(waits["location"][rows]), "start": facts.window.start, "stop": facts.window.stop,
-    }  # fmt: skip
+def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
+    """A finding about all of these waits."""
+    about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
+    return facts.finding(
+        kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
+        evidence=("diagnose", "--about", about), **values,
+    )  # fmt: skip
 
 
 def _construct(facts: RunFacts, paths: Table, path: int) -> str:
@@ -102,58 +87,89 @@ def _construct(facts: RunFacts, paths: Table, path: int) -> str:
     return f"in {place_text(facts.trace, paths, path)}"
 
 
-def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
-    base = _base(facts, waits, path, rows)
-    culprits = _culprits(facts, waits, rows)
-    culprit, where = _names(facts.trace, culprits), _construct(facts, waits.paths, path)
-    loss = span(int(waits["time_ns"][rows].sum()))
-    if culprits:
-        has = "has" if len(culprits) == 1 else "have"
-        text = f"threads wait {loss} {where}: most of it for {culprit}, which {has} more work"
-    else:
-        text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
-    kind = "thread_imbalance" if waits["kind"][rows[0]] == THREAD_BARRIER else "omp_imbalance"
-    return Finding(kind=kind, text=text, culprit=culprit, **base)
+@rule(
+    FindingKind(
+        "omp_imbalance",
+        "waits in barriers of OpenMP ([waits of threads](#waits-of-threads))",
+        about=("openmp",),
+        action="distribute this work more evenly, for example schedule(dynamic)",
+    ),
+    FindingKind(
+        "thread_imbalance",
+        "waits in barriers of pthreads; threads that end before others with which they are joined",
+        about=("waits",),
+        action="distribute this work more evenly",
+    ),
+)
+def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits in barriers, by region."""
+    facts = diagnosis.facts
+    for waits, path, loss in _by_region(diagnosis.thread_waits, EXPLICIT, IMPLICIT, THREAD_BARRIER):
+        culprits = _culprits(facts, waits)
+        culprit, where = _names(facts.trace, culprits), _construct(facts, waits.paths, path)
+        if culprits:
+            reason = f"most of it for {culprit}, which {'has' if len(culprits) == 1 else 'have'} more work"
+        else:
+            reason = "the work is uneven, for a different thread each time"
+        kind = "thread_imbalance" if waits["kind"][0] == THREAD_BARRIER else "omp_imbalance"
+        text = f"threads wait {loss} {where}: {reason}"
+        yield _finding(facts, kind, waits, path, text=text, culprit=culprit)
 
 
-def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
-    base = _base(facts, waits, path, rows)
-    count = int(waits["count"][rows].sum())
-    locations = sorted({*waits["location"][rows].tolist()})
-    text = (
-        f"{who_all(facts.trace, locations)} wait{'s' * (len(locations) == 1)} "
-        f"{span(int(waits['time_ns'][rows].sum()))} for the lock of {place_text(facts.trace, waits.paths, path)}, "
-        f"{'once' if count == 1 else f'{count:,} times'}"
+@rule(
+    FindingKind(
+        "lock",
+        "waits for locks and critical regions ([waits of threads](#waits-of-threads))",
+        about=("waits", "openmp"),
+        action="hold the lock for a shorter time, or use several locks",
     )
-    culprit = _names(facts.trace, _culprits(facts, waits, rows))
-    return Finding(kind="lock", text=text, culprit=culprit, **base)
+)
+def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for locks, by region."""
+    facts = diagnosis.facts
+    for waits, path, loss in _by_region(diagnosis.thread_waits, CRITICAL, API, MUTEX):
+        count = int(waits["count"].sum())
+        locations = sorted({*waits["location"].tolist()})
+        text = (
+            f"{who_all(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} for the lock "
+            f"of {place_text(facts.trace, waits.paths, path)}, {'once' if count == 1 else f'{count:,} times'}"
+        )
+        culprit = _names(facts.trace, _culprits(facts, waits))
+        yield _finding(facts, "lock", waits, path, text=text, culprit=culprit)
 
 
-def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+@rule(
+    FindingKind(
+        "omp_serial",
+        "OpenMP threads without work outside of parallel regions",
+        about=("openmp",),
+        action="put this work into parallel regions, too",
+    )
+)
+def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for all idle threads, with the serial call path that lasts longest."""
+    facts, waits = diagnosis.facts, diagnosis.thread_waits
+    waits = waits.take(waits["kind"] == IDLE)
     if not waits.rows:
         return
-    rows = np.arange(waits.rows)
-    sums = add_up(waits["path"], waits["time_ns"], waits.paths.rows)
-    path = int(np.argmax(sums))
-    base = _base(facts, waits, path, rows)
-    locations = sorted({*waits["location"].tolist()})
+    path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
+    locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
     text = (
-        f"{who_all(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for "
-        f"{span(int(waits['time_ns'].sum()))} outside of parallel regions, most of it while "
-        f"{place_text(facts.trace, waits.paths, path)} runs on one thread"
+        f"{who_all(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
+        f"parallel regions, most of it while {place_text(facts.trace, waits.paths, path)} runs on one thread"
     )
-    yield Finding(kind="omp_serial", text=text, **base)
+    yield _finding(facts, "omp_serial", waits, path, text=text)
 
 
-def _early_ends(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+@rule()
+def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Threads that end before others with which they are joined."""
-    for path, rows in _by_region(facts, waits):
-        base = _base(facts, waits, path, rows)
-        culprits, early = _culprits(facts, waits, rows), sorted({*waits["location"][rows].tolist()})
+    facts = diagnosis.facts
+    for waits, path, loss in _by_region(diagnosis.thread_waits, EARLY_END):
+        culprits, early = _culprits(facts, waits), sorted({*waits["location"].tolist()})
         culprit, until = _names(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
-        lead = f"{'together ' * several}{span(int(base['loss_ns']))} before "
+        lead = f"{'together ' * several}{loss} before "
         text = f"{who_all(facts.trace, early)} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
@@ -163,8 +179,4 @@ def _early_ends(facts: RunFacts, waits: Table) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        yield Finding(kind="thread_imbalance", text=text, culprit=culprit, **base)
-
-
-OPENMP_KINDS = tuple(kind for kind in KINDS if kind.startswith("omp_"))
-"""The kinds of waits in OpenMP."""
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)

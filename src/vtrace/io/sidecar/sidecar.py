@@ -31,7 +31,7 @@ COVERAGE = "coverage", 1
 """Name and version of the table of intervals without recording (unify/account/ledger_intervals.py,
 analysis/ledger.py)."""
 FINDINGS = "findings", 1
-"""Name and version of the table of findings (analysis/findings/stored.py)."""
+"""Name and version of the table of findings (analysis/findings/finding.py)."""
 CLOCKS = "clocks", 1
 """Name and version of the table of the clocks of hosts (unify/account/clock_facts.py, analysis/host_clocks.py)."""
 WAITS = "processor_waits", 1

@@ -8,22 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.kinds import rule
 from vtrace.analysis.findings.run_facts import RunFacts, place_text, who_all
+from vtrace.analysis.findings.run_notes import recorded_apart
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.reasons import FLUSH
 
 _MOST = 3
-_DIFFERENT = 0.05
-"""The share of a rank's recorded time without records of another rank from which on their work is not compared."""
 
 
-def uneven_work(facts: RunFacts) -> Iterator[Finding]:
+@rule()
+def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The largest differences between ranks, or between processes of a program without ranks. For runs whose waits are
     unknown. Upper bounds."""
-    masters = [*facts.masters.values()]
-    ranks = facts.ranked
+    if diagnosis.mpi:
+        return
+    facts = diagnosis.facts
+    masters, ranks = [*facts.masters.values()], facts.ranked
     if len(ranks) > 1 and not recorded_apart(facts):
         yield from _of_ranks(facts, ranks)
     elif not ranks and len(masters) > 1:
@@ -89,64 +92,12 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
-    place, names, does = place_text(facts.trace, facts.paths, path), facts.names(path), "s" if len(slow) == 1 else ""
+    place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
         f"the mean of all is {span(mean)}"
     )
-    return Finding(
-        kind="imbalance",
-        loss_ns=loss,
-        share=loss / facts.whole,
-        text=text,
-        region=names[-1],
-        source=facts.source(path),
-        callpath=names,
-        ranks=facts.ranks_of(others),
-        culprit=f"{who_all(facts.trace, slow)}, {place}",
-        certainty=BOUND,
-        start=facts.window.start,
-        stop=facts.window.stop,
-        evidence=("profile", "--by", "rank", "--select", f"region={names[-1]}"),
-    )
-
-
-def recorded_apart(facts: RunFacts) -> str:
-    """A line if ranks were recorded in different parts of the run, so that their times tell nothing about their
-    work."""
-    ranks = facts.ranked
-    if len(ranks) < 2:
-        return ""
-    extent = facts.extent.take(np.isin(facts.extent["location"], ranks))
-    ends = np.array([extent["first"].min(), extent["last"].max()], np.int64)
-    ends = np.clip(ends, *facts.window.ends(facts.trace))
-    gaps = [_gaps(facts, row, ends) for row in extent.records()]
-    whole = int(ends[1] - ends[0])
-    most, common = whole - min(map(_covered, gaps)), whole - _covered(np.concatenate(gaps))
-    if most - common <= _DIFFERENT * most:
-        return ""
-    return (
-        f"events of all ranks were recorded in {span(common)} of the run, of one rank in {span(most)}: the work of "
-        "ranks is not compared"
-    )
-
-
-def _gaps(facts: RunFacts, extent: dict[str, int], ends: Array) -> Array:
-    """(n, 2) ns: intervals between two ends without records of a location: before its first event, after the last one,
-    and those of the ledger. extent: the location's row."""
-    trace = facts.trace
-    table = trace.not_recorded([extent["location"]]).intervals
-    table = table.take((table["class"].astype(str) == "all") & (table["reason"].astype(str) != FLUSH))
-    ticks = np.stack([table["from"], table["to"]], 1).astype(np.float64) - trace.offset
-    outer = np.array([[ends[0], extent["first"]], [extent["last"], ends[1]]], np.float64)
-    found = np.concatenate([ticks * (10**9 / trace.resolution), outer])
-    clipped: Array = np.clip(found, *ends).astype(np.int64)
-    return clipped
-
-
-def _covered(intervals: Array) -> int:
-    """ns inside of any of the intervals."""
-    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    reached = np.maximum.accumulate(ordered[:, 1])
-    fresh = np.maximum(ordered[1:, 0], reached[:-1])
-    return int(ordered[0, 1] - ordered[0, 0] + np.maximum(0, ordered[1:, 1] - fresh).sum())
+    return facts.finding(
+        "imbalance", loss, path, locations=others, text=text, culprit=f"{who_all(facts.trace, slow)}, {place}",
+        certainty=BOUND, evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the diagnosis of a selection from one pass over the events, of an archive or while vtunify writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from vtrace.analysis.activity import MPI
+from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
+from vtrace.analysis.findings.finding import LEAST, Finding, archive_word, largest_first
+from vtrace.analysis.findings.io_waits import IoWaits
+from vtrace.analysis.findings.iterations import iterations_of, repeated_calls
+from vtrace.analysis.findings.kinds import kind_of, rules
+from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_apart, to_record, without_partners
+from vtrace.analysis.findings.thread_waits import ThreadWaits
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions.activity_times import Extent
+from vtrace.analysis.questions.costs import CostQuestion
+from vtrace.analysis.questions.mpi_replay import MpiReplay
+from vtrace.analysis.questions.profile import CallTree
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.source import Source
+from vtrace.analysis.written_scan import WrittenScan
+
+_MOST = 7
+"""The most findings."""
+_MOSTLY = 0.5
+"""Slow iterations explain an imbalance with the same culprit if they lose at least this part of its loss."""
+_MAIN = 0.02
+"""If the largest finding has a smaller share, the computation becomes a finding, too."""
+
+
+class DiagnosisPass:
+    """The questions that a diagnosis of a selection asks in one pass."""
+
+    def __init__(
+        self,
+        trace: Source,
+        window: Selection,
+        iteration: str | None = None,
+        *,
+        root: bool = True,
+        with_mpi: bool = True,
+        with_samples: bool = True,
+    ) -> None:
+        """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
+        waits of MPI are known. with_samples: False while vtunify writes events. Raises UsageError."""
+        self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
+        self.calls = repeated_calls(trace, window, iteration)
+        has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
+        self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
+        """The waits of MPI need all events of the trace, whatever the selection."""
+        self.costs = CostQuestion() if with_samples and len(trace.contexts) else None
+
+    @property
+    def questions(self) -> list[AnyQuestion]:
+        """All questions."""
+        sometimes = [each for each in (self.mpi, self.costs) if each]
+        return [self.tree, self.extent, self.threads, self.files, self.calls, *sometimes]
+
+
+def diagnose(
+    trace: Source, window: Selection, iteration: str | None, *, asked: DiagnosisPass, replay: Callable[[], MpiReplay]
+) -> Diagnosis:
+    """Finds losses in a selection. iteration: see iterations_of. asked: the completed pass. replay: gives the waits of
+    the trace, with times."""
+    facts = RunFacts.of(trace, window, asked.tree, asked.extent)
+    if asked.costs:
+        facts.costs = asked.costs.answer()
+    mpi = None
+    if facts.has_mpi and trace.processes.rows > 1:
+        mpi = MpiAnswers.of(replay().of(Selection.of(window.start, window.stop, window.locations)), facts.profile)
+    iterations = iterations_of(facts, iteration, asked.calls)
+    found = Diagnosis(
+        facts=facts,
+        thread_waits=asked.threads.with_idle_threads(facts),
+        io_waits=asked.files.answer(),
+        mpi=mpi,
+        iterations=iterations,
+    )
+    found.notes = [*limits(facts)]
+    for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
+        found.notes += [line for line in table.notes["caveats"] if line not in found.notes]
+    if mpi and (silent := without_partners(facts, mpi.waits)):
+        found.notes.append(silent)
+    if mpi and (silent or mpi.waits.notes["doubt"]):
+        found.mpi = None
+    if not found.mpi and (apart := recorded_apart(facts)):
+        found.notes.append(apart)
+    found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
+    found.findings = _chosen(found)
+    found.to_record = to_record(facts, found.findings)
+    return found
+
+
+def _chosen(diagnosis: Diagnosis) -> list[Finding]:
+    """The findings with the largest losses; without a large loss also those that stand in for losses."""
+    trace, made = diagnosis.facts.trace, [one for rule in rules() for one in rule(diagnosis)]
+    losses = [one for one in made if kind_of(one.kind).is_loss and not any(_tells(each, one) for each in made)]
+    kept = [one for one in largest_first(losses) if one.share >= LEAST][:_MOST]
+    if not kept or kept[0].share < _MAIN:
+        kept += [one for one in made if not kind_of(one.kind).is_loss]
+    doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
+    archive, options = archive_word(trace.path), diagnosis.facts.window.options
+    told = [one.of_archive(archive).of_part(options) for one in kept]
+    return [replace(one, caveats=(*one.caveats, *doubt)) if kind_of(one.kind).of_ranks else one for one in told]
+
+
+def _tells(finding: Finding, other: Finding) -> bool:
+    """True if a finding tells the loss of another one, too, with its cause: slow iterations with the same culprit tell
+    most of an imbalance."""
+    if finding.kind in kind_of(other.kind).told_by:
+        return finding.share >= LEAST
+    same = finding.kind == "slow_iterations" and other.kind == "imbalance" and finding.culprit == other.culprit
+    return same and finding.loss_ns >= _MOSTLY * other.loss_ns
+
+
+class WrittenDiagnosis(WrittenScan):
+    """A listener of vtunify. If an estimate about the archive was wrong, the diagnosis must read the archive."""
+
+    def __init__(self, anchor: Path, root: bool = True) -> None:
+        """anchor: of an archive with the expected definitions. root: True on the rank that answers; the other ranks
+        send the answers about their events to this rank. Raises FormatError."""
+        expected = Source(anchor)
+        self._asked = DiagnosisPass(expected, Selection(), root=root, with_samples=False)
+        super().__init__(expected, self._asked.questions)
+        self.order: Sequence[int] = self._asked.calls.order()
+
+    def known(self, trace: Source) -> DiagnosisPass | None:
+        """The pass, with the finished archive; None: the archive differs from the estimates."""
+        if self.failed or not self.fits(trace):
+            return None
+        for question in self._asked.questions:
+            question.trace = trace
+        return self._asked
