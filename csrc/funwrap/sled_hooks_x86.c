@@ -58,16 +58,17 @@ _Static_assert(VT_FUNCTION == 0x80000000u && VT_FUNCTION_LEAVE == 0x40000000u, "
     "    jae 7f\n"                                                                                                     \
     "    leaq 32(%rsp), %rax\n" /* the address of the function's return address */
 #define RETURN_ADDRESS "24(%rsp)" /* of the hook: an address in the function */
-/* Notes the time, and computes the ticks since the last record in the upper half of rax. The ticks must fit there. */
+/* Notes the time, and computes the ticks since the last record in the upper half of rax. A long time takes the slow
+   path. */
 #define CLOCK                                                                                                          \
     "    rdtsc\n"                                                                                                      \
     "    shlq $32, %rdx\n"                                                                                             \
     "    orq %rax, %rdx\n"                                                                                             \
     "    movq %rdx, %rax\n"                                                                                            \
     "    subq " LAST "(%r11), %rax\n"                                                                                  \
-    "    rorq $32, %rax\n"                                                                                             \
-    "    testl %eax, %eax\n"                                                                                           \
+    "    testq $(-1 << " VT_TEXT_NUMBER(VT_LONG_TICKS) "), %rax\n"                                                     \
     "    jne 7f\n"                                                                                                     \
+    "    shlq $32, %rax\n"                                                                                             \
     "    movq %rdx, " LAST "(%r11)\n"
 /* Writes and publishes the record in rax, and clears busy. In a child that a signal handler has just forked the location
    is empty. */

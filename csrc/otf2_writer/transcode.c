@@ -85,6 +85,11 @@ static uint32_t region_of(const struct pass *p, uint64_t key)
     return id < p->maps->nregions ? p->maps->regions[id] : VT_UNMAPPED;
 }
 
+static uint32_t innermost(const struct pass *p)
+{
+    return p->depth ? region_of(p, p->frames[p->depth - 1].key) : VT_UNMAPPED;
+}
+
 static int grow(struct pass *p)
 {
     if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
@@ -431,7 +436,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_rma: return vt_rma(p, t, what, w);
     case VT_HANDLER_io: return vt_io(p, t, what, w);
     case VT_HANDLER_user: return vt_user(p, t, what, w);
-    case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0]);
+    case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0], innermost(p));
     }
     __builtin_unreachable(); /* vt_record has checked the kind */
 }

@@ -165,9 +165,10 @@ struct vt_transcoded {
     struct vt_wait *waits; /* intervals in which the location waited for a processor; vt_kernel_waits_free frees them */
 };
 
-/* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. */
+/* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. region: OTF2's
+   number of the innermost open region; VT_UNMAPPED: none. */
 struct vt_wait {
-    uint64_t from, to, ns;
+    uint64_t from, to, ns, region;
 };
 
 /* The reason why a location did not record: enum vt_lost, or one of these. */

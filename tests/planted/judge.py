@@ -17,6 +17,8 @@ from support.tools import call
 PROGRAMS = Path(__file__).parent / "programs"
 FALSE_CAUSE = 0.03
 """The least share of a finding in a healthy program that makes the finding false."""
+_OF_MACHINE = ("noise", "oversubscribed")
+"""Kinds of findings about processors that the kernel gave to others: true, and no property of the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ class Verdict:
 
 
 def judged(findings: list[dict[str, Any]], plant: Plant, mode: str) -> Verdict:
+    findings = [one for one in findings if one["kind"] not in _OF_MACHINE]
     told = " ".join(str(findings[0][key]) for key in ("kind", "culprit", "share")) if findings else "nothing"
     if plant.cause is None:
         false = tuple(one["share"] for one in findings if one["kind"] != "computation" and one["share"] > FALSE_CAUSE)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,48 +16,39 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
+_COLUMNS = ("location", "from", "to", "ns", "region")
 
 
 class ProcessorWaits:
-    """The waits of each location. In an interval between two events only the sum of the waits is known: they count as
-    spread over the interval."""
+    """The waits of all locations. Each is between two events of its location; only the sum of the waits in this interval
+    is known, which counts as spread over it."""
 
     def __init__(self, trace: Source) -> None:
-        self._waits: dict[int, tuple[Array, Array]] = {}
-        """By row of trace.locations: times (ns), and the ns waited up to these times."""
+        """Without the table there are no waits."""
         table = _table(trace)
-        if table is None:
-            return
-        rows = trace.definitions.ids["locations"].rows(table["location"])
-        begin, end = ((table[name].astype(np.float64) - trace.offset) * (_SECOND / trace.resolution) for name in _ENDS)
-        for row in np.unique(rows[rows >= 0]).tolist():
-            mine = rows == row
-            times = np.stack([begin[mine], end[mine]], 1).ravel()
-            sums = np.cumsum(table["ns"][mine].astype(np.float64))
-            waited = np.stack([sums - table["ns"][mine], sums], 1).ravel()
-            self._waits[row] = np.maximum.accumulate(times), waited
+        self._location = trace.definitions.ids["locations"].rows(table["location"])
+        self._region = trace.definitions.ids["regions"].rows(table["region"])
+        scale = _SECOND / trace.resolution
+        self._begin, self._end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
+        self._ns = table["ns"].astype(np.float64)
 
-    def waited(self, location: int, begin: int | None = None, end: int | None = None) -> float:
-        """The ns that a location (row) waited in a window (ns; None: open)."""
-        if location not in self._waits:
-            return 0.0
-        times, waited = self._waits[location]
-        ends = times[0] if begin is None else begin, times[-1] if end is None else end
-        first, last = np.interp(ends, times, waited).tolist()
-        return max(0.0, last - first)
-
-    def of_all(self, locations: Iterable[int], begin: int | None = None, end: int | None = None) -> float:
-        """The sum of waited."""
-        return sum(self.waited(row, begin, end) for row in locations)
+    def sum(
+        self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, regions: Array
+    ) -> float:
+        """The ns that locations (rows) waited in a window (ns; None: open). regions: (regions + 1,) bool, those whose
+        calls count if no call in them is open; the last one for the time outside of calls."""
+        counts = np.isin(self._location, locations) & regions[self._region]
+        first = self._begin if begin is None else np.maximum(self._begin, begin)
+        last = self._end if end is None else np.minimum(self._end, end)
+        part = np.clip((last - first) / np.maximum(1, self._end - self._begin), 0, 1)
+        return float((self._ns * part)[counts].sum())
 
 
-_ENDS = ("from", "to")
-
-
-def _table(trace: Source) -> dict[str, Array] | None:
+def _table(trace: Source) -> dict[str, Array]:
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
-        columns = sidecar.read(trace.anchor.parent, *sidecar.WAITS, of).columns
-        return {name: columns[name] for name in ("location", *_ENDS, "ns")}
+        if table := sidecar.read(trace.anchor.parent, *sidecar.WAITS, of):
+            return {name: table.columns[name] for name in _COLUMNS}
     except (FormatError, KeyError):
-        return None
+        pass  # a damaged table: the ledger's reader tells of one
+    return {name: np.empty(0, np.uint64) for name in _COLUMNS}

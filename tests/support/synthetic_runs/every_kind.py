@@ -197,6 +197,7 @@ RECORDS: list[Shown] = [
     ("LEAVE_ADDRESS", 1, 0, [0x99], {"address": 0x99, "name": "0x99", "at": "0x99"}, "LEAVE_ADDRESS 0x99"),
     ("LEAVE", 1, 1, [], {"region": 1, "name": "solve it"}, "LEAVE solve it <1>"),
     ("FLUSH", 1, 0, [500], {"duration": 500}, "FLUSH duration=500"),
+    ("PROCESSOR_WAIT", 1, 0, [700], {"ns": 700}, "PROCESSOR_WAIT ns=700"),
     ("OFF", 1, 0, [], {}, "OFF"),
     ("ON", 1, 0, [], {}, "ON"),
     ("THREAD", 1, 0, [4321], {"thread": 4321}, "THREAD thread=4321"),

@@ -15,6 +15,7 @@ from vtrace.analysis.findings.finding import LEAST, Finding, archive_word, large
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iterations import iterations_of, repeated_calls
 from vtrace.analysis.findings.kinds import kind_of, rules
+from vtrace.analysis.findings.processor_findings import with_processor_waits
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_apart, to_record, without_partners
 from vtrace.analysis.findings.thread_waits import ThreadWaits
@@ -100,13 +101,14 @@ def diagnose(
 
 def _chosen(diagnosis: Diagnosis) -> list[Finding]:
     """The findings with the largest losses; without a large loss also those that stand in for losses."""
-    trace, made = diagnosis.facts.trace, [one for rule in rules() for one in rule(diagnosis)]
+    facts, trace = diagnosis.facts, diagnosis.facts.trace
+    made = [*with_processor_waits(facts, [one for rule in rules() for one in rule(diagnosis)])]
     losses = [one for one in made if kind_of(one.kind).is_loss and not any(_tells(each, one) for each in made)]
     kept = [one for one in largest_first(losses) if one.share >= LEAST][:_MOST]
     if not kept or kept[0].share < _MAIN:
         kept += [one for one in made if not kind_of(one.kind).is_loss]
     doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
-    archive, options = archive_word(trace.path), diagnosis.facts.window.options
+    archive, options = archive_word(trace.path), facts.window.options
     told = [one.of_archive(archive).of_part(options) for one in kept]
     return [replace(one, caveats=(*one.caveats, *doubt)) if kind_of(one.kind).of_ranks else one for one in told]
 

@@ -41,7 +41,8 @@ class Finding:
     source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
     time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
     loss, "" if unknown. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers.
-    start, stop: ns, a part of the run; None: open. evidence: the words of a command of vtrace, without the archive.
+    processor_ns: the part of the loss that waits of threads for a processor may explain. start, stop: ns, a part of the
+    run; None: open. evidence: the words of a command of vtrace, without the archive.
     archive: the archive's name for commands.
     """
 
@@ -56,6 +57,7 @@ class Finding:
     culprit: str = ""
     certainty: str = EXACT
     caveats: tuple[str, ...] = ()
+    processor_ns: int = 0
     start: int | None = None
     stop: int | None = None
     evidence: tuple[str, ...] = ()
@@ -107,7 +109,7 @@ class Finding:
         found = cls(**given)
         texts = (found.kind, found.text, found.region, found.source, found.culprit, found.certainty)
         words = (*found.callpath, *found.caveats, *found.evidence)
-        whole = (found.loss_ns, *found.ranks)
+        whole = (found.loss_ns, found.processor_ns, *found.ranks)
         if not all(isinstance(text, str) for text in (*texts, *words)) or not all(isinstance(n, int) for n in whole):
             raise TypeError("findings")
         return replace(found, share=float(found.share))

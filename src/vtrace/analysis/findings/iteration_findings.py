@@ -54,11 +54,14 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, found, *last)
     where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
     culprit = where if grown.more else ""
+    middle = int(found.table["begin"][found.table.rows // 2])
+    waited = facts.without_processor(found.locations, middle) - facts.without_processor(found.locations, None, middle)
     text = f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
     yield facts.finding(
         "drift", loss, 0, locations=found.locations, share=min(1.0, loss / facts.whole),
         text=text + (f"; {culprit}" if culprit else ""), region=found.region, source=found.source, callpath=found.path,
-        culprit=culprit, certainty=ESTIMATE, start=begin, stop=None,
+        culprit=culprit, certainty=ESTIMATE, processor_ns=min(loss, round(max(0.0, waited) * len(found.locations))),
+        start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )  # fmt: skip
 
@@ -95,12 +98,15 @@ def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
     took = f"took {found.table['time_ns'][rows].mean() / max(1.0, found.median):.3g} x the usual {span(found.median)}"
     place = _place(facts, found, slow, runs)
     culprit = f"{who_all(facts.trace, [*slow.locations])}, {place.text}"
+    first = slow.locations[:1]
+    waited = sum(facts.without_processor(first, slow.begin, slow.end, in_mpi=in_mpi) for in_mpi in (False, True))
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
         text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
-        certainty=ESTIMATE, start=slow.begin, stop=slow.end,
+        certainty=ESTIMATE, processor_ns=round(loss * min(1.0, waited / max(1, slow.more))),
+        start=slow.begin, stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
     )  # fmt: skip
 

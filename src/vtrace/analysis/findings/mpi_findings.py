@@ -187,7 +187,19 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
         text=text + _waiting(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
+        processor_ns=0 if is_io else _of_processor(facts, cause),
     )  # fmt: skip
+
+
+def _of_processor(facts: RunFacts, cause: _Cause) -> int:
+    """The part of a loss that waits for a processor explain: of the culprits, which others wait for; in an imbalance
+    only the waits that the culprits have more than the others."""
+    others = [row for row in facts.masters.values() if row not in cause.locations]
+    waited = facts.without_processor(cause.locations)
+    if cause.kind == "imbalance":
+        more = waited / len(cause.locations) - facts.without_processor(others) / len(others)
+        waited = max(0.0, more) * len(others)
+    return min(cause.loss, round(waited))
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
@@ -292,6 +304,7 @@ def _other_waits(
         found = facts.finding(
             "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
             certainty=certainty, evidence=("diagnose", "--about", "waits"),
+            processor_ns=min(left, round(facts.without_processor(partners or facts.rows))),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)
 
@@ -329,7 +342,8 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     )
     yield facts.finding(
         "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
-        caveats=doubts, evidence=("summary", "--only", "messages", "--only", "collectives"),
+        caveats=doubts, processor_ns=min(loss, round(facts.without_processor(facts.rows, in_mpi=True))),
+        evidence=("summary", "--only", "messages", "--only", "collectives"),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from vtrace.analysis.activity import (
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
+from vtrace.analysis.processor_waits import ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.path_sums import outermost
@@ -250,6 +251,26 @@ class RunFacts:
             "start": self.window.start, "stop": self.window.stop,
         }  # fmt: skip
         return Finding(kind=kind, loss_ns=loss, **known | values)
+
+    @cached_property
+    def processor_waits(self) -> ProcessorWaits:
+        """The waits of threads for a processor."""
+        return ProcessorWaits(self.trace)
+
+    def without_processor(
+        self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, in_mpi: bool = False
+    ) -> float:
+        """The ns that locations waited for a processor while they worked, or in_mpi: in calls of MPI that may wait; in a
+        part of the selection. The start and end of MPI do not count."""
+        window, activity = self.window, self.trace.regions["activity"]
+        waits = np.isin(activity, [ACTIVITIES.index(path) for path in _WAITING])
+        manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
+        regions = (
+            np.append(waits & ~manages & (CLASS_OF[activity] == MPI), False) if in_mpi else ~np.append(waits, False)
+        )
+        begin = window.start if begin is None else max(begin, window.start or begin)
+        end = window.stop if end is None else min(end, window.stop or end)
+        return self.processor_waits.sum(locations, begin, end, regions=regions)
 
     def longer_place(self, locations: list[int], others: list[int]) -> str:
         """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""

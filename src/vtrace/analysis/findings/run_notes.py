@@ -39,8 +39,8 @@ def cores(text: str) -> set[int]:
     return found
 
 
-def oversubscribed(trace: Source) -> str:
-    """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
+def crowded_hosts(trace: Source) -> list[tuple[str, int, int]]:
+    """Hosts with more ranks than cores: name, number of ranks, number of cores. Hosts with unknown cores are left out."""
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
@@ -49,7 +49,12 @@ def oversubscribed(trace: Source) -> str:
         if row["rank"] >= 0 and (usable := cores(known.get(row["group"], ""))):
             ranks, before = hosts.get(row["host"], (0, set[int]()))
             hosts[row["host"]] = ranks + 1, before | usable
-    crowded = [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
+    return [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
+
+
+def oversubscribed(trace: Source) -> str:
+    """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
+    crowded = crowded_hosts(trace)
     if not crowded:
         return ""
     host, ranks, count = crowded[0]

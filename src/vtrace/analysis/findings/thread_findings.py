@@ -78,6 +78,17 @@ def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any)
     )  # fmt: skip
 
 
+def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
+    """The part of the waits for others' work that their waits for a processor explain: of the culprits those that they
+    have more than the threads that wait."""
+    waiting = np.setdiff1d(waits["location"], culprits).tolist()
+    waited = facts.without_processor(culprits or facts.rows)
+    if culprits and waiting:
+        more = waited / len(culprits) - facts.without_processor(waiting) / len(waiting)
+        waited = max(0.0, more) * len(waiting)
+    return min(int(waits["time_ns"].sum()), round(waited))
+
+
 def _construct(facts: RunFacts, paths: Table, path: int) -> str:
     """The place of a barrier: at the end of a worksharing construct or of a parallel region, or in the barrier."""
     role, above = str(facts.trace.regions["role"][int(paths["region"][path])]), int(paths["parent"][path])
@@ -113,7 +124,8 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
             reason = "the work is uneven, for a different thread each time"
         kind = "thread_imbalance" if waits["kind"][0] == THREAD_BARRIER else "omp_imbalance"
         text = f"threads wait {loss} {where}: {reason}"
-        yield _finding(facts, kind, waits, path, text=text, culprit=culprit)
+        ns = _of_processor(facts, waits, culprits)
+        yield _finding(facts, kind, waits, path, text=text, culprit=culprit, processor_ns=ns)
 
 
 @rule(
@@ -179,4 +191,5 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)
+        ns = _of_processor(facts, waits, culprits)
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, processor_ns=ns)

@@ -92,6 +92,7 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
+    more = facts.without_processor(slow) / len(slow) - facts.without_processor(others) / max(1, len(others))
     place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
@@ -99,5 +100,6 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
     )
     return facts.finding(
         "imbalance", loss, path, locations=others, text=text, culprit=f"{who_all(facts.trace, slow)}, {place}",
-        certainty=BOUND, evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
+        certainty=BOUND, processor_ns=min(loss, round(max(0.0, more) * len(others))),
+        evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
     )  # fmt: skip

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about threads that could run but waited for a processor. Other findings may have this cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.findings.kinds import FindingKind, state
+from vtrace.analysis.findings.run_facts import RunFacts, who_all
+from vtrace.analysis.findings.run_notes import crowded_hosts
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.console import some
+
+_MOSTLY, _PARTLY = 0.5, 0.1
+"""The share of a loss that waits for a processor may explain, from which on the loss is theirs, or has a caveat."""
+_MUCH = 0.15
+"""A thread with this share of the waits is named."""
+
+state(
+    FindingKind(
+        "noise",
+        "threads that could run wait for a processor that other programs or threads use; losses that this explains are "
+        "not told again",
+        about=("waits",),
+        action="run where nothing else runs, with at most one thread per core, or pin the threads",
+    ),
+    FindingKind(
+        "oversubscribed",
+        "the same where more ranks than cores run",
+        about=("waits",),
+        action="run at most one rank per core",
+    ),
+)
+
+
+def with_processor_waits(facts: RunFacts, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings; in place of those that waits for a processor explain, one finding about these waits."""
+    largest = 0
+    for one in findings:
+        if one.loss_ns and one.processor_ns >= _MOSTLY * one.loss_ns:
+            largest = max(largest, one.loss_ns)
+            continue
+        if one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
+            caveat = f"up to {span(one.processor_ns)} of this may be waits for a processor"
+            one = replace(one, caveats=(*one.caveats, caveat))
+        yield one
+    waited = {row: facts.without_processor([row]) for row in facts.rows}
+    waited = {row: ns + facts.without_processor([row], in_mpi=True) for row, ns in waited.items()}
+    if whole := round(sum(waited.values())):
+        yield _finding(facts, waited, whole, max(whole, largest))
+
+
+def _finding(facts: RunFacts, waited: dict[int, float], whole: int, loss: int) -> Finding:
+    most = [row for row, ns in waited.items() if ns >= _MUCH * whole] or [*waited]
+    crowded = crowded_hosts(facts.trace)
+    culprit = who_all(facts.trace, most)
+    if crowded:
+        host, ranks, count = crowded[0]
+        text = f"{ranks} ranks share {some(count, 'core')} on {host}: they wait {span(whole)} for a core"
+    else:
+        text = (
+            f"{culprit} wait{'s' * (len(most) == 1)} {span(whole)} for a processor, which other programs or threads use"
+        )
+    if loss > whole:
+        text += f", and others wait for them, {span(loss)}"
+    return facts.finding(
+        "oversubscribed" if crowded else "noise", loss, 0, locations=most, text=text, culprit=culprit,
+        certainty=ESTIMATE, evidence=("diagnose", "--about", "waits"),
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The times in which threads could run but had no processor: recorded, kept in the sidecar, told as the cause of
+losses."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import unify
+from support.build.run import vtrace as command
+from support.tools import call
+from vtrace.analysis.processor_waits import ProcessorWaits
+
+NEAR = 0.1
+"""The part of a thread's time that it may not run beside its waits: the kernel counts waits and CPU time apart."""
+
+
+def waited(trace: vtrace.Trace, *rows: int) -> float:
+    """The ns that locations waited."""
+    return ProcessorWaits(trace).sum(rows, regions=np.ones(trace.regions.rows + 1, bool))
+
+
+def test_what_a_thread_does_not_run_it_waits(build: Builder, tmp_path: Path) -> None:
+    """Two threads that only compute, on one processor: each one's elapsed time is CPU time and waits, at any load."""
+    done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"})
+    unify(tmp_path, "one")
+    trace = vtrace.open(tmp_path / "one")
+    times = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert trace.locations.rows == 3
+    for row, (elapsed, cpu) in enumerate(times, 1):
+        assert abs(elapsed - cpu - waited(trace, row)) < NEAR * elapsed
+    assert waited(trace, 1, 2) > sum(cpu for _, cpu in times) / 4
+
+
+def test_no_waits(build: Builder, tmp_path: Path) -> None:
+    """VT_PROCESSOR_WAIT=no, and a copy of the archive, have no waits; other tables stay."""
+    program = str(build("one_processor.c", compiler="gcc"))
+    call([program], tmp_path, {"VT_FILE_PREFIX": "none", "VT_PROCESSOR_WAIT": "no"})
+    call([program], tmp_path, {"VT_FILE_PREFIX": "some"})
+    for name in ("none", "some"):
+        unify(tmp_path, name)
+    command(tmp_path, "cut", "some", "-o", "copy")
+    tables = {name: {path.name for path in (tmp_path / f"{name}.trace/vtrace").iterdir()} for name in ("none", "some")}
+    assert tables["some"] - tables["none"] == {"processor_waits"}
+    assert waited(vtrace.open(tmp_path / "some"), 1, 2) > 0
+    assert waited(vtrace.open(tmp_path / "none"), 1, 2) == waited(vtrace.open(tmp_path / "copy"), 1, 2) == 0
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["diagnose", "vtunify --also diagnose"])
+def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path, listens: bool) -> None:
+    """Two ranks that compute the same on one core wait for each other in MPI: only because of the core."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build(
+        str(Path(__file__).parents[1] / "planted/programs/mpi_plants.c"), flags=("-O2", "-lm", "-pthread")
+    )
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        mpi.run(program, tmp_path, "healthy", "40", ranks=2, env={"PLANT_COMPUTES": "1", "VT_FILE_PREFIX": "t"})
+    finally:
+        os.sched_setaffinity(0, before)
+    unify(tmp_path, *["--also", "diagnose"] * listens, "t")
+    found = json.loads(command(tmp_path, "diagnose", "--json", "t").stdout)["findings"]
+    assert found[0]["kind"] == "oversubscribed"
+    assert found[0]["ranks"] == [0, 1]
+    assert not {one["kind"] for one in found} & {"imbalance", "serialisation"}

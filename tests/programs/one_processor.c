@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two threads that compute on one processor, without a wait of their own: what a thread does not run, it waits. Each
+   prints its elapsed time and CPU time in ns. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include "program.h"
+
+#define CPU_NS 300000000
+
+static int64_t now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void *compute(void *times)
+{
+    const int64_t begin = now(CLOCK_MONOTONIC);
+    while (now(CLOCK_THREAD_CPUTIME_ID) < CPU_NS) continue;
+    ((int64_t *)times)[0] = now(CLOCK_MONOTONIC) - begin;
+    ((int64_t *)times)[1] = now(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    int64_t times[2][2];
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(sched_getcpu(), &set);
+    sched_setaffinity(0, sizeof set, &set);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, compute, times[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) printf("%lld %lld\n", (long long)times[i][0], (long long)times[i][1]);
+    return 0;
+}
