@@ -13,7 +13,7 @@ from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.export import protobuf as pb
 from vtrace.export.wait_arguments import calls_of
-from vtrace.io.archive.matcher_abi import KINDS
+from vtrace.io.archive.reader_abi import KINDS
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
