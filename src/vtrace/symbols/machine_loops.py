@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -168,11 +168,11 @@ def _graph(code: Sequence[_Instruction]) -> tuple[list[int], list[list[int]], li
 def _natural_loops(following: Sequence[Sequence[int]]) -> dict[int, set[int]]:
     """By header: the blocks of all back edges to it."""
     order = _postorder(following)
-    above = _dominators(following, order)
     before: dict[int, list[int]] = {}
     for block in order:
         for after in following[block]:
             before.setdefault(after, []).append(block)
+    above = _dominators(before, order)
     found: dict[int, set[int]] = {}
     for block in order:
         for header in following[block]:
@@ -202,13 +202,10 @@ def _postorder(following: Sequence[Sequence[int]]) -> list[int]:
     return order
 
 
-def _dominators(following: Sequence[Sequence[int]], order: Sequence[int]) -> dict[int, int]:
-    """The immediate dominator of each reachable block (Cooper, Harvey and Kennedy); the entry is its own."""
+def _dominators(before: Mapping[int, Sequence[int]], order: Sequence[int]) -> dict[int, int]:
+    """The immediate dominator of each reachable block (Cooper, Harvey and Kennedy); the entry is its own. before: the
+    blocks that lead to each; order: a postorder."""
     rank = {block: place for place, block in enumerate(order)}
-    before: dict[int, list[int]] = {}
-    for block in order:
-        for after in following[block]:
-            before.setdefault(after, []).append(block)
     above, changed = {0: 0}, True
     while changed:
         changed = False
