@@ -9,19 +9,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
-from vtrace.analysis.questions.section_memory import LEVELS, memory_of
+from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
-from vtrace.compat import fapp_hardware, fapp_memory
-from vtrace.compat.collected import Collected
-from vtrace.compat.program_facts import collection, inputs_of, not_there, pick, program_type, virtual_coordinate
+from vtrace.compat import fapp_hardware
+from vtrace.compat.program_facts import (
+    Collected,
+    collection,
+    inputs_of,
+    not_there,
+    pick,
+    program_type,
+    virtual_coordinate,
+)
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -38,6 +44,21 @@ MemoryCalls = dict[str, dict[tuple[int, str], AllocationNumbers]]
 """By the guide's functions, then by row of processes and section."""
 LIBRARIES = 32
 """The most source libraries in the guide's layout."""
+_USAGE = (
+    ("Memory_Total", False), ("Arena", False), ("Arena_Total", False), ("Arena_Inuse", False), ("Arena_Free", False),
+    ("Arena_rate(S)", True), ("Arena_rate(E)", True), ("Mmapped", False), ("Mmapped_Total", False),
+)  # fmt: skip
+"""Large page information (Tables 3.43 to 3.46), as far as malloc and the memory shim show it: heads of Figure 3.25, and
+whether the item is a rate."""
+_SHOWN = {"posix_memalign": "p_memalign"}
+"""Function -> the guide's name, where it differs."""
+_ALLOCATORS = ("malloc", "calloc", "memalign", "valloc", "pvalloc", "p_memalign", "free")
+_STATS = ("Count", "TimeMin", "TimeMax", "TimeAvg", "SizeMin", "SizeMax", "SizeAvg")
+_UNKNOWN = (
+    ("NewHeap", "DelHeap", "Expbrk", "Expmmap", "Newmmap", "Delmmap"),
+    ("Fastbin", "AllMax", "AllAvg", "SuccMax", "SuccAvg", "FailMax", "FailAvg"),
+)
+"""Heads of the other tables of Figure 3.26. glibc's malloc does not count these items."""
 
 
 @dataclass
@@ -167,11 +188,11 @@ class FappMaker:
             known = [process for process in known if trace.processes["rank"][process.row] >= 0]
         self.inputs = inputs_of(known, choices.inputs, choices.first_processes)
         self.locations = sorted(location for p in self.inputs for location in p.locations)
-        counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
-        self.counters = [str(trace.metric_members["name"][row]) for row in counters]
+        counters = fapp_hardware.counters_of(trace)
+        self.counters = [*counters.values()]
         window = Selection.of(None, None, self.locations)
         levels = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
-        self.numbers = section_sums.read(trace, window, counters, levels)
+        self.numbers = section_sums.read(trace, window, [*counters], levels)
         measured = {row for row, _ in self.numbers.processes}
         self.inputs = [process for process in self.inputs if process.row in measured] or self.inputs
         if line := not_there(known, choices.first_processes):
@@ -373,9 +394,9 @@ class FappMaker:
 
         def values(process: FappProcess, section: str) -> Values:
             location = self._locations(process, section)[0]
-            return fapp_memory.usage(memory_of(self.numbers.table, location, section))
+            return _usage(memory_of(self.numbers.table, location, section))
 
-        heads, forms = zip(*fapp_memory.USAGE, strict=True)
+        heads, forms = zip(*_USAGE, strict=True)
         return FappPart(
             "LPGUsage profile", [*self._levels([*heads], [seconds if f else number for f in forms], values)]
         )
@@ -388,19 +409,19 @@ class FappMaker:
         return FappPart("LPGStats profile", [*self._memory_levels(self._by_function(question.answer()), libraries)])
 
     def _by_function(self, calls: AllocationsBySection) -> MemoryCalls:
-        functions: MemoryCalls = {name: {} for name in fapp_memory.FUNCTIONS}
+        functions: MemoryCalls = {name: {} for name in _ALLOCATORS}
         for (location, section, name), numbers in calls.items():
-            known = functions.get(fapp_memory.SHOWN.get(name, name), {})
+            known = functions.get(_SHOWN.get(name, name), {})
             place = int(self.trace.places.process[location]), self.numbers.table.sections[section]
             known[place] = known[place].plus(numbers) if place in known else numbers
         return functions
 
     def _memory_levels(self, functions: MemoryCalls, libraries: Mapping[str, MemoryCalls]) -> Iterator[FappLevel]:
-        head = list(fapp_memory.STATS)
+        head = list(_STATS)
         forms = [number, *[seconds] * 3, *[number] * 3]
 
         def values(of: MemoryCalls, process: FappProcess, section: str, name: str) -> Values:
-            return fapp_memory.stats(of[name].get((process.row, section)), name)
+            return _stats(of[name].get((process.row, section)), name)
 
         def calls(of: MemoryCalls, process: FappProcess, sections: list[str], title: str = "") -> FappTable:
             groups = [
@@ -410,11 +431,11 @@ class FappMaker:
 
         pairs = [(section, name) for section in self.sections for name in functions]
         groups = [spread([values(functions, p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
-        tables = [self._unknown(heads, self.sections, True) for heads in fapp_memory.UNKNOWN]
+        tables = [self._unknown(heads, self.sections, True) for heads in _UNKNOWN]
         yield FappLevel("Application", [FappTable(head, groups, True), *tables])
         for process in self.shown:
             mine = [section for section in self.sections if self._process(process, section)]
-            tables = [self._unknown(heads, mine, False) for heads in fapp_memory.UNKNOWN]
+            tables = [self._unknown(heads, mine, False) for heads in _UNKNOWN]
             of = [
                 calls(one, process, mine, library) for library, one in [*libraries.items()][:LIBRARIES]
                 if any(place[0] == process.row for by in one.values() for place in by)
@@ -438,6 +459,22 @@ def _processes(trace: Source) -> list[FappProcess]:
         if kind == "CPU_THREAD":
             found.setdefault(row, FappProcess(max(row, 0), row, [])).locations.append(location)
     return [found[row] for row in sorted(found)]
+
+
+def _usage(memory: section_sums.SectionValues) -> list[float | None]:
+    """The items of _USAGE. memory: of section_memory.memory_of."""
+    percent = {"in_use_start", "in_use_end"}
+    values = ((name, memory[name]) for name in MEMORY)
+    return [100 * value if value is not None and name in percent else value for name, value in values]
+
+
+def _stats(numbers: AllocationNumbers | None, name: str) -> list[float | None]:
+    """The items of _STATS. Times in microseconds."""
+    if numbers is None:
+        return [0.0] * len(_STATS)
+    times = [ns / 1000 for ns in (numbers.least_ns, numbers.most_ns, numbers.ns / numbers.count)]
+    sizes = [numbers.least, numbers.most, numbers.bytes / numbers.count] if name != "free" else [0, 0, 0]
+    return [numbers.count, *times, *sizes]
 
 
 def make(maker: FappMaker) -> FappReport:

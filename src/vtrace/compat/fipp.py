@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vtrace.compat.collected import Collected
 from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
 from vtrace.compat.fipp_hardware import FippHardware, HardwareMaker, HardwarePlace
-from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
+from vtrace.compat.program_facts import Collected, collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
     from vtrace.analysis.derived.event_set import EventSet
