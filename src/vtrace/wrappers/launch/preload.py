@@ -17,7 +17,7 @@ from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
-from vtrace.wrappers.launch.counter_names import settings_of, split_names
+from vtrace.wrappers.launch.counters import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "_lib")

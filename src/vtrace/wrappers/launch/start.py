@@ -134,10 +134,7 @@ def _missing_file(words: list[str]) -> str:
 def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The plan for one program of a launcher. The program may be a launcher, too: mpiexec -n 2 numactl -N 0 ./a.out."""
     behind = words[one.begin : one.end]
-    from vtrace.wrappers.launch.choices import Choices
-
-    own = Choices(behind)
-    own.__dict__ |= {name: value for name, value in vars(chosen).items() if name != "words"}
+    own = chosen.of_program(behind)
     if launchers.kind_of(behind):
         made = _plan_launcher(own, environ)
         if made:

@@ -114,20 +114,15 @@ def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, *, point
     return None
 
 
-def pairs(function: MpiFunction) -> list[tuple[ArgumentMeaning, Argument]]:
-    """Each argument's meaning in the standard and its declaration in mpi.h."""
-    return list(zip(function.meanings or (), function.arguments, strict=False))
-
-
 def locals_of(entry: Entry, template: str) -> dict[str, Local] | None:
     """Argument name -> variable, for the arguments that the template uses; None if one cannot be converted."""
     used = set(re.findall(r"\$(\w+)", template))
     # $IN_COMM and $OUT_COMM use the first communicator of their direction.
-    comms = [(m.direction == "out", m.name) for m, _ in pairs(entry.function) if m.kind == "COMMUNICATOR"]
+    comms = [(m.direction == "out", m.name) for m, _ in entry.function.pairs if m.kind == "COMMUNICATOR"]
     for hole, direction in (("IN_COMM", False), ("OUT_COMM", True)):
         used.update([name for out, name in comms if out == direction][:1] if hole in used else ())
     found = {}
-    for meaning, argument in pairs(entry.function):
+    for meaning, argument in entry.function.pairs:
         if meaning.name in used:
             local = _local(entry, argument, meaning) if meaning.name in entry.arguments else None
             if local is None:
