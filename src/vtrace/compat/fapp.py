@@ -178,9 +178,9 @@ class FappMaker:
 
     def __init__(
         self, trace: Source, choices: FappChoices, collected: FappCollected, events: EventSet,
-        *, waits: Callable[[], Table] | None = None,
+        *, waits: Callable[[], Table],
     ) -> None:  # fmt: skip
-        """waits: Trace.call_waits of the archive, if the MPI information is wanted."""
+        """waits: Trace.call_waits of the archive."""
         self.trace, self.choices, self.collected, self.events = trace, choices, collected, events
         known = _processes(trace)
         self.mpi = bool((trace.processes["rank"] >= 0).any())
@@ -256,7 +256,7 @@ class FappMaker:
 
     def mpi_information(self) -> FappPart:
         """Tables 3.24 and 3.25."""
-        question = SectionCalls(self.trace, self.numbers.table, self._waits() if self._waits else None)
+        question = SectionCalls(self.trace, self.numbers.table, self._waits())
         ask(self.trace, [question], Selection.of(locations=self.locations))
         sums = by_function(self.trace, question.answer(), self.trace.places.process)
         order, names = self._functions(sums), self.trace.regions["name"].tolist()
@@ -267,7 +267,7 @@ class FappMaker:
 
         def values(process: FappProcess, section: str, function: str) -> Values:
             row = sums.get((process.row, section), {}).get(function, nothing)
-            wait = row["wait_ns"] / 1e9 if self._waits else None
+            wait = row["wait_ns"] / 1e9
             if function not in has_lengths:
                 return [row["time_ns"] / 1e9, wait, None, row["calls"], None, None, None, None]
             byte = row["bytes"] / row["sized"] if row["sized"] else 0.0
@@ -287,9 +287,9 @@ class FappMaker:
         values: Callable[[FappProcess, str, str], Values],
     ) -> Iterator[FappLevel]:  # fmt: skip
         groups = [
-            spread([values(p, section, one) for p in self.having(section)], forms, section, one)
+            spread([values(p, section, function) for p in self.having(section)], forms, section, function)
             for section, functions in order.items()
-            for one in functions
+            for function in functions
         ]
         yield FappLevel("Application", [FappTable(head, groups, True)])
         calls = head.index("Call")
@@ -297,8 +297,10 @@ class FappMaker:
             groups = []
             for section in order:
                 mine = order[section] if self._process(process, section) else []
-                rows = [(one, values(process, section, one)) for one in mine]
-                groups.append([row for one, of in rows if of[calls] for row in single(of, forms, section, one)])
+                rows = [(function, values(process, section, function)) for function in mine]
+                groups.append(
+                    [row for function, of in rows if of[calls] for row in single(of, forms, section, function)]
+                )
             yield FappLevel(f"Process {process.number}", [FappTable(head, [*filter(None, groups)], False)])
 
     # ---- Hardware monitor information, 3.4.5 ----
@@ -316,9 +318,9 @@ class FappMaker:
             mine = [section for section in self.sections if self._of_threads(process, section)]
             levels.append(level(f"Process {process.number}", mine, partial(self._of_threads, process), True))
             for place, location in enumerate(process.locations):
-                alone = FappProcess(process.number, process.row, [location])
-                own = [section for section in mine if self._of_threads(alone, section)]
-                levels.append(level(f"Thread {place}", own, partial(self._of_threads, alone), False))
+                thread = FappProcess(process.number, process.row, [location])
+                own = [section for section in mine if self._of_threads(thread, section)]
+                levels.append(level(f"Thread {place}", own, partial(self._of_threads, thread), False))
         return FappPart(about.title, levels)
 
     def _hardware_table(
@@ -326,7 +328,7 @@ class FappMaker:
     ) -> FappTable:
         heads, names = zip(*items, strict=True)
         forms = [seconds, *(number if head in fapp_hardware.COUNTS else seconds for head in heads)]
-        groups = [(section, [self._items(one, names) for one in of(section)]) for section in sections]
+        groups = [(section, [self._items(measured, names) for measured in of(section)]) for section in sections]
         if kinds:
             rows = [spread(values, forms, section) for section, values in groups]
         else:
@@ -342,7 +344,7 @@ class FappMaker:
         found = []
         for process in self.having(section):
             threads = self._of_threads(process, section)
-            longest = max(one.numbers["elapsed_ns"] or 0 for one in threads)
+            longest = max(thread.numbers["elapsed_ns"] or 0 for thread in threads)
             found.append(_Measured({**self._process(process, section), "elapsed_ns": longest}, len(threads)))
         return found
 
@@ -437,8 +439,8 @@ class FappMaker:
             mine = [section for section in self.sections if self._process(process, section)]
             tables = [self._unknown(heads, mine, False) for heads in _UNKNOWN]
             of = [
-                calls(one, process, mine, library) for library, one in [*libraries.items()][:LIBRARIES]
-                if any(place[0] == process.row for by in one.values() for place in by)
+                calls(of_library, process, mine, library) for library, of_library in [*libraries.items()][:LIBRARIES]
+                if any(place[0] == process.row for by in of_library.values() for place in by)
             ]  # fmt: skip
             total = calls(functions, process, mine, "allocstats_total" if of else "")
             yield FappLevel(f"Process {process.number}", [total, *of, *tables])

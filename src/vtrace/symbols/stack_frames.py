@@ -91,8 +91,8 @@ def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tu
     lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
     functions = _functions(debug, holders, begins)
-    for start, one in loops.items():
-        functions[start] = functions[start]._replace(end=_last_line(one, inlined or {}))
+    for start, of_function in loops.items():
+        functions[start] = functions[start]._replace(end=_last_line(of_function, inlined or {}))
     nameless = () if _is_own(file) else (address for address in addresses if address not in holders)
     starts = _unwind_starts(elf, nameless)
     found: dict[int, tuple[CallFrame, ...]]

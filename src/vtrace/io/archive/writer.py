@@ -279,9 +279,9 @@ class Archive:
                 number = numbers[kind]
                 _otf2.MarkerWriter_WriteDefMarker(writer, number, group, category, getattr(_otf2, severity))
         for marker, kind in zip(markers, kinds, strict=True):
-            one = marker.location is not None
-            scope = getattr(_otf2, f"MARKER_SCOPE_{marker.scope if one else 'GLOBAL'}")
-            reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
+            is_local = marker.location is not None
+            scope = getattr(_otf2, f"MARKER_SCOPE_{marker.scope if is_local else 'GLOBAL'}")
+            reference = marker.location if is_local else _otf2.UNDEFINED_UINT64.value
             text = plain_text(marker.text)
             _otf2.MarkerWriter_WriteMarker(writer, marker.time, marker.duration, numbers[kind], scope, reference, text)
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)

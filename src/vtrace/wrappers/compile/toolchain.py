@@ -9,7 +9,7 @@ import re
 import shutil
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -86,7 +86,7 @@ _UNSLED = re.compile(
 """Options of the user with which the compiler writes no sleds, or other code in their places, or that choose hooks."""
 
 
-def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str = "compinst") -> list[str]:
+def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str) -> list[str]:
     """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
     "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. Raises UsageError for "sleds"
     and "plugin" if the compiler does not have that way."""
@@ -204,10 +204,10 @@ def _has_sleds(directory: str) -> bool:
     return b"vt_module_sleds" in _content(os.path.join(directory, HOOKS))
 
 
-def library_directory(environ: Mapping[str, str] = os.environ) -> str:
+def library_directory() -> str:
     """The directory of libvtrace.so.1: below VT_PREFIX if set, else in the package. Raises VtraceError if the library
     is missing there."""
-    prefix = environ.get("VT_PREFIX")
+    prefix = os.environ.get("VT_PREFIX")
     if not prefix:
         if not (paths.LIB / "libvtrace.so.1").exists():
             raise VtraceError(f"{paths.LIB}: no libvtrace.so.1", "install vtrace again, or set VT_PREFIX")

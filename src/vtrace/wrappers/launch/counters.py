@@ -23,7 +23,7 @@ def split_names(text: str) -> list[str]:
 
 def settings_of(names: list[str]) -> dict[str, str]:
     """VT_METRICS and VT_METRICS_SEP for names."""
-    separator = next(one for one in _SEPARATORS if not any(one in name for name in names))
+    separator = next(letter for letter in _SEPARATORS if not any(letter in name for name in names))
     return {"VT_METRICS": separator.join(names), "VT_METRICS_SEP": separator}
 
 

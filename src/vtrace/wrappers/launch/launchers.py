@@ -115,9 +115,9 @@ def programs_in(words: list[str], environ: Mapping[str, str]) -> list[Launched]:
     begin = 1
     while begin < len(words):
         end = words.index(":", begin) if parallel and ":" in words[begin:] else len(words)
-        one = _program(words, begin, end=end, kind=kind, environ=environ)
-        if one:
-            found.append(one)
+        program = _program(words, begin, end=end, kind=kind, environ=environ)
+        if program:
+            found.append(program)
         begin = end + 1
     return found
 

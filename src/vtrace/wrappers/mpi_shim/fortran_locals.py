@@ -44,7 +44,7 @@ class Local:
 
 def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local | None:
     """The variable for one argument of the C function; None if the Fortran argument cannot be converted."""
-    at, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
+    address, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
     before, _, behind = argument.text.rpartition(name)
     pointer = f"{before}*" if behind.startswith("[") else before
     pointed = pointer.rstrip().endswith("*")
@@ -52,19 +52,19 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
         return None
     if meaning.kind == "BUFFER":
         conversion = "vt_fortran_described" if entry.described else "vt_fortran_buffer"
-        return Local([f"const void *{name} = {conversion}({at});"])
+        return Local([f"const void *{name} = {conversion}({address});"])
     if meaning.kind == "STATUS":
         ignore = "MPI_STATUSES_IGNORE" if meaning.array else "MPI_STATUS_IGNORE"
-        before = f"MPI_Status *{name} = vt_fortran_status({at}, {ignore});"
-        return Local([before], f"{name} == {ignore} ? {at} : (void *){name}")
+        before = f"MPI_Status *{name} = vt_fortran_status({address}, {ignore});"
+        return Local([before], f"{name} == {ignore} ? {address} : (void *){name}")
     if meaning.kind in _HANDLES:
-        return _handle(entry, meaning, name=name, at=at, pointed=pointed)
+        return _handle(entry, meaning, name=name, at=address, pointed=pointed)
     if meaning.kind == "STRING" and meaning.direction == "in":
         length = f"vt_l{entry.texts.index(meaning.name)}"
         text = f"vt_text_{name}"
         return Local([
             f"char {text}[{_MOST_TEXT}];",
-            f"const char *{name} = vt_fortran_text({text}, sizeof {text}, {at}, {length});",
+            f"const char *{name} = vt_fortran_text({text}, sizeof {text}, {address}, {length});",
         ])  # fmt: skip
     if _NOT_CONVERTED.search(meaning.kind):
         return None
@@ -74,12 +74,12 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
         if meaning.array:
             many = (f"*(int *)vt_a{entry.arguments.index('outcount')}", "*(int *)vt_a0")
         return Local(
-            [f"int *{name} = {at};", f"struct vt_fortran_indices vt_at_{name} {cleaned} = {{{name}, 0}};"],
+            [f"int *{name} = {address};", f"struct vt_fortran_indices vt_at_{name} {cleaned} = {{{name}, 0}};"],
             after=(f"vt_fortran_shift(&vt_at_{name}, {', '.join(many)});",),
         )
     if pointed:
-        return Local([f"{pointer}{name} = {at};"])
-    return Local([f"{before}{name} = *(__typeof__({name}) *){at};"])
+        return Local([f"{pointer}{name} = {address};"])
+    return Local([f"{before}{name} = *(__typeof__({name}) *){address};"])
 
 
 def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, *, pointed: bool) -> Local | None:

@@ -93,7 +93,7 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
     )
 
 
-def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
+def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None) -> Mpi | None:
     """The MPI whose library is on a link line; see find_mpi_with. Without a shared MPI library on the line, see
     find_mpi. words: the link line; compiler: the compiler's command.
 

@@ -83,7 +83,7 @@ def fit(prebuilt: Prebuilt) -> tuple[bytes, int] | None:
         at = wrappers[name]
         shim[at + _SYMBOL.start : at + _SYMBOL.stop] = bytes(_SYMBOL.stop - _SYMBOL.start)
     names = {NEEDED: soname(prebuilt.library), RUNPATH: f"{prebuilt.library.parent}:{library_directory()}"}
-    names |= {BINDINGS[one.key]: one.soname for one in fortran.bindings(prebuilt.fortran)}
+    names |= {BINDINGS[binding.key]: binding.soname for binding in fortran.bindings(prebuilt.fortran)}
     for placeholder, name in names.items():
         if not _replace(shim, placeholder.encode(), name.encode()):
             return None
