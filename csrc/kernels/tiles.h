@@ -3,7 +3,7 @@
    locations, bundles.c a location's sends; bands.c joins collective operations, window_rows.c collects the calls of a
    window, matcher.c finds the waits of MPI calls (replayed.h lists the files of the replay). This header, bands.h,
    window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
-   group_tiles.py, bundles.py, bands.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c
+   group_tiles.py, bundles.py, bands.py and window_events.py, io/archive/reader_abi.py); the files ..._structures.c
    describe their structures.
 
    The caller owns the batches and replays that a kernel reads, and frees each object of a kernel by its function

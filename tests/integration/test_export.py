@@ -18,7 +18,7 @@ from support.recorded_archives import unpack
 from support.synthetic_runs import random_mpi, viewed
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.tools import Done
-from vtrace.io.archive.matcher_abi import KINDS as WAITS
+from vtrace.io.archive.reader_abi import KINDS as WAITS
 
 KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from vtrace.wrappers.launch.counter_names import settings_of, split_names
+from vtrace.wrappers.launch.counters import settings_of, split_names
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.export import perfetto
 from vtrace.export import protobuf as pb
 from vtrace.export.wait_arguments import read_waits
-from vtrace.io.archive.matcher_abi import KINDS
+from vtrace.io.archive.reader_abi import KINDS
 
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent

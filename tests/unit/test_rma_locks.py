@@ -10,7 +10,7 @@ import pytest
 
 from vtrace.analysis.questions.rma_locks import blockers
 from vtrace.analysis.table import Array
-from vtrace.io.archive.matcher_abi import LOCK_EPOCH
+from vtrace.io.archive.reader_abi import LOCK_EPOCH
 
 ALL, NEVER = 0xFFFFFFFF, np.iinfo(np.int64).max
 

@@ -15,7 +15,7 @@ from vtrace.analysis.scan import LocationScan, Scanning
 from vtrace.analysis.shared_scan import collect
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import BatchBuffer
-from vtrace.io.common.listener import Listener
+from vtrace.io.local.kernel import Listener
 from vtrace.parallel.ranks import Ranks
 
 if TYPE_CHECKING:

@@ -228,7 +228,7 @@ def _metrics_of(
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS
     from vtrace.reports import metric_sheets, topdown_sheets
-    from vtrace.wrappers.launch.counter_names import split_names
+    from vtrace.wrappers.launch.counters import split_names
 
     by, patterns, wanted = output.by, output.patterns, split_names(metrics)
     if not wanted:

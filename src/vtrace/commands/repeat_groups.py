@@ -13,7 +13,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_command, shell_path
 from vtrace.wrappers.launch import start
 from vtrace.wrappers.launch.choices import Choices
-from vtrace.wrappers.launch.counter_fit import counter_groups
+from vtrace.wrappers.launch.counters import counter_groups
 from vtrace.wrappers.launch.preload import native_counters
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.trace import Trace
-    from vtrace.compat.collected import Collected
     from vtrace.compat.fapp import FappChoices
     from vtrace.compat.fipp import FippChoices
+    from vtrace.compat.program_facts import Collected
     from vtrace.wrappers.launch.choices import Choices
 
 MOST = 2**31 - 1

@@ -9,19 +9,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
-from vtrace.analysis.questions.section_memory import LEVELS, memory_of
+from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
-from vtrace.compat import fapp_hardware, fapp_memory
-from vtrace.compat.collected import Collected
-from vtrace.compat.program_facts import collection, inputs_of, not_there, pick, program_type, virtual_coordinate
+from vtrace.compat import fapp_hardware
+from vtrace.compat.program_facts import (
+    Collected,
+    collection,
+    inputs_of,
+    not_there,
+    pick,
+    program_type,
+    virtual_coordinate,
+)
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -38,6 +44,21 @@ MemoryCalls = dict[str, dict[tuple[int, str], AllocationNumbers]]
 """By the guide's functions, then by row of processes and section."""
 LIBRARIES = 32
 """The most source libraries in the guide's layout."""
+_USAGE = (
+    ("Memory_Total", False), ("Arena", False), ("Arena_Total", False), ("Arena_Inuse", False), ("Arena_Free", False),
+    ("Arena_rate(S)", True), ("Arena_rate(E)", True), ("Mmapped", False), ("Mmapped_Total", False),
+)  # fmt: skip
+"""Large page information (Tables 3.43 to 3.46), as far as malloc and the memory shim show it: heads of Figure 3.25, and
+whether the item is a rate."""
+_SHOWN = {"posix_memalign": "p_memalign"}
+"""Function -> the guide's name, where it differs."""
+_ALLOCATORS = ("malloc", "calloc", "memalign", "valloc", "pvalloc", "p_memalign", "free")
+_STATS = ("Count", "TimeMin", "TimeMax", "TimeAvg", "SizeMin", "SizeMax", "SizeAvg")
+_UNKNOWN = (
+    ("NewHeap", "DelHeap", "Expbrk", "Expmmap", "Newmmap", "Delmmap"),
+    ("Fastbin", "AllMax", "AllAvg", "SuccMax", "SuccAvg", "FailMax", "FailAvg"),
+)
+"""Heads of the other tables of Figure 3.26. glibc's malloc does not count these items."""
 
 
 @dataclass
@@ -157,9 +178,9 @@ class FappMaker:
 
     def __init__(
         self, trace: Source, choices: FappChoices, collected: FappCollected, events: EventSet,
-        *, waits: Callable[[], Table] | None = None,
+        *, waits: Callable[[], Table],
     ) -> None:  # fmt: skip
-        """waits: Trace.call_waits of the archive, if the MPI information is wanted."""
+        """waits: Trace.call_waits of the archive."""
         self.trace, self.choices, self.collected, self.events = trace, choices, collected, events
         known = _processes(trace)
         self.mpi = bool((trace.processes["rank"] >= 0).any())
@@ -167,11 +188,11 @@ class FappMaker:
             known = [process for process in known if trace.processes["rank"][process.row] >= 0]
         self.inputs = inputs_of(known, choices.inputs, choices.first_processes)
         self.locations = sorted(location for p in self.inputs for location in p.locations)
-        counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
-        self.counters = [str(trace.metric_members["name"][row]) for row in counters]
+        counters = fapp_hardware.counters_of(trace)
+        self.counters = [*counters.values()]
         window = Selection.of(None, None, self.locations)
         levels = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
-        self.numbers = section_sums.read(trace, window, counters, levels)
+        self.numbers = section_sums.read(trace, window, [*counters], levels)
         measured = {row for row, _ in self.numbers.processes}
         self.inputs = [process for process in self.inputs if process.row in measured] or self.inputs
         if line := not_there(known, choices.first_processes):
@@ -235,7 +256,7 @@ class FappMaker:
 
     def mpi_information(self) -> FappPart:
         """Tables 3.24 and 3.25."""
-        question = SectionCalls(self.trace, self.numbers.table, self._waits() if self._waits else None)
+        question = SectionCalls(self.trace, self.numbers.table, self._waits())
         ask(self.trace, [question], Selection.of(locations=self.locations))
         sums = by_function(self.trace, question.answer(), self.trace.places.process)
         order, names = self._functions(sums), self.trace.regions["name"].tolist()
@@ -246,7 +267,7 @@ class FappMaker:
 
         def values(process: FappProcess, section: str, function: str) -> Values:
             row = sums.get((process.row, section), {}).get(function, nothing)
-            wait = row["wait_ns"] / 1e9 if self._waits else None
+            wait = row["wait_ns"] / 1e9
             if function not in has_lengths:
                 return [row["time_ns"] / 1e9, wait, None, row["calls"], None, None, None, None]
             byte = row["bytes"] / row["sized"] if row["sized"] else 0.0
@@ -266,9 +287,9 @@ class FappMaker:
         values: Callable[[FappProcess, str, str], Values],
     ) -> Iterator[FappLevel]:  # fmt: skip
         groups = [
-            spread([values(p, section, one) for p in self.having(section)], forms, section, one)
+            spread([values(p, section, function) for p in self.having(section)], forms, section, function)
             for section, functions in order.items()
-            for one in functions
+            for function in functions
         ]
         yield FappLevel("Application", [FappTable(head, groups, True)])
         calls = head.index("Call")
@@ -276,8 +297,10 @@ class FappMaker:
             groups = []
             for section in order:
                 mine = order[section] if self._process(process, section) else []
-                rows = [(one, values(process, section, one)) for one in mine]
-                groups.append([row for one, of in rows if of[calls] for row in single(of, forms, section, one)])
+                rows = [(function, values(process, section, function)) for function in mine]
+                groups.append(
+                    [row for function, of in rows if of[calls] for row in single(of, forms, section, function)]
+                )
             yield FappLevel(f"Process {process.number}", [FappTable(head, [*filter(None, groups)], False)])
 
     # ---- Hardware monitor information, 3.4.5 ----
@@ -295,9 +318,9 @@ class FappMaker:
             mine = [section for section in self.sections if self._of_threads(process, section)]
             levels.append(level(f"Process {process.number}", mine, partial(self._of_threads, process), True))
             for place, location in enumerate(process.locations):
-                alone = FappProcess(process.number, process.row, [location])
-                own = [section for section in mine if self._of_threads(alone, section)]
-                levels.append(level(f"Thread {place}", own, partial(self._of_threads, alone), False))
+                thread = FappProcess(process.number, process.row, [location])
+                own = [section for section in mine if self._of_threads(thread, section)]
+                levels.append(level(f"Thread {place}", own, partial(self._of_threads, thread), False))
         return FappPart(about.title, levels)
 
     def _hardware_table(
@@ -305,7 +328,7 @@ class FappMaker:
     ) -> FappTable:
         heads, names = zip(*items, strict=True)
         forms = [seconds, *(number if head in fapp_hardware.COUNTS else seconds for head in heads)]
-        groups = [(section, [self._items(one, names) for one in of(section)]) for section in sections]
+        groups = [(section, [self._items(measured, names) for measured in of(section)]) for section in sections]
         if kinds:
             rows = [spread(values, forms, section) for section, values in groups]
         else:
@@ -321,7 +344,7 @@ class FappMaker:
         found = []
         for process in self.having(section):
             threads = self._of_threads(process, section)
-            longest = max(one.numbers["elapsed_ns"] or 0 for one in threads)
+            longest = max(thread.numbers["elapsed_ns"] or 0 for thread in threads)
             found.append(_Measured({**self._process(process, section), "elapsed_ns": longest}, len(threads)))
         return found
 
@@ -373,9 +396,9 @@ class FappMaker:
 
         def values(process: FappProcess, section: str) -> Values:
             location = self._locations(process, section)[0]
-            return fapp_memory.usage(memory_of(self.numbers.table, location, section))
+            return _usage(memory_of(self.numbers.table, location, section))
 
-        heads, forms = zip(*fapp_memory.USAGE, strict=True)
+        heads, forms = zip(*_USAGE, strict=True)
         return FappPart(
             "LPGUsage profile", [*self._levels([*heads], [seconds if f else number for f in forms], values)]
         )
@@ -388,19 +411,19 @@ class FappMaker:
         return FappPart("LPGStats profile", [*self._memory_levels(self._by_function(question.answer()), libraries)])
 
     def _by_function(self, calls: AllocationsBySection) -> MemoryCalls:
-        functions: MemoryCalls = {name: {} for name in fapp_memory.FUNCTIONS}
+        functions: MemoryCalls = {name: {} for name in _ALLOCATORS}
         for (location, section, name), numbers in calls.items():
-            known = functions.get(fapp_memory.SHOWN.get(name, name), {})
+            known = functions.get(_SHOWN.get(name, name), {})
             place = int(self.trace.places.process[location]), self.numbers.table.sections[section]
             known[place] = known[place].plus(numbers) if place in known else numbers
         return functions
 
     def _memory_levels(self, functions: MemoryCalls, libraries: Mapping[str, MemoryCalls]) -> Iterator[FappLevel]:
-        head = list(fapp_memory.STATS)
+        head = list(_STATS)
         forms = [number, *[seconds] * 3, *[number] * 3]
 
         def values(of: MemoryCalls, process: FappProcess, section: str, name: str) -> Values:
-            return fapp_memory.stats(of[name].get((process.row, section)), name)
+            return _stats(of[name].get((process.row, section)), name)
 
         def calls(of: MemoryCalls, process: FappProcess, sections: list[str], title: str = "") -> FappTable:
             groups = [
@@ -410,14 +433,14 @@ class FappMaker:
 
         pairs = [(section, name) for section in self.sections for name in functions]
         groups = [spread([values(functions, p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
-        tables = [self._unknown(heads, self.sections, True) for heads in fapp_memory.UNKNOWN]
+        tables = [self._unknown(heads, self.sections, True) for heads in _UNKNOWN]
         yield FappLevel("Application", [FappTable(head, groups, True), *tables])
         for process in self.shown:
             mine = [section for section in self.sections if self._process(process, section)]
-            tables = [self._unknown(heads, mine, False) for heads in fapp_memory.UNKNOWN]
+            tables = [self._unknown(heads, mine, False) for heads in _UNKNOWN]
             of = [
-                calls(one, process, mine, library) for library, one in [*libraries.items()][:LIBRARIES]
-                if any(place[0] == process.row for by in one.values() for place in by)
+                calls(of_library, process, mine, library) for library, of_library in [*libraries.items()][:LIBRARIES]
+                if any(place[0] == process.row for by in of_library.values() for place in by)
             ]  # fmt: skip
             total = calls(functions, process, mine, "allocstats_total" if of else "")
             yield FappLevel(f"Process {process.number}", [total, *of, *tables])
@@ -438,6 +461,22 @@ def _processes(trace: Source) -> list[FappProcess]:
         if kind == "CPU_THREAD":
             found.setdefault(row, FappProcess(max(row, 0), row, [])).locations.append(location)
     return [found[row] for row in sorted(found)]
+
+
+def _usage(memory: section_sums.SectionValues) -> list[float | None]:
+    """The items of _USAGE. memory: of section_memory.memory_of."""
+    percent = {"in_use_start", "in_use_end"}
+    values = ((name, memory[name]) for name in MEMORY)
+    return [100 * value if value is not None and name in percent else value for name, value in values]
+
+
+def _stats(numbers: AllocationNumbers | None, name: str) -> list[float | None]:
+    """The items of _STATS. Times in microseconds."""
+    if numbers is None:
+        return [0.0] * len(_STATS)
+    times = [ns / 1000 for ns in (numbers.least_ns, numbers.most_ns, numbers.ns / numbers.count)]
+    sizes = [numbers.least, numbers.most, numbers.bytes / numbers.count] if name != "free" else [0, 0, 0]
+    return [numbers.count, *times, *sizes]
 
 
 def make(maker: FappMaker) -> FappReport:

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_file import EventFile
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import CORES, ELAPSED, LINUX, known_files, natives, unqualified
 from vtrace.errors import VtraceError
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
 
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 STANDARD = "Statistics"
@@ -78,6 +82,12 @@ EVENTS = {
     )),
 }  # fmt: skip
 """The events by their names in -H."""
+
+
+def counters_of(trace: Source) -> dict[int, str]:
+    """The counters of a trace: the rows of metrics that count, with their names."""
+    modes, names = trace.metric_members["mode"].tolist(), trace.metric_members["name"]
+    return {row: str(names[row]) for row, mode in enumerate(modes) if is_count(mode)}
 
 
 def items(event: str) -> list[str]:

@@ -125,7 +125,7 @@ def read_run(path: Path, process: int, section: str | None) -> tuple[PrecisionRu
         raise VtraceError(f"{path}: no process {process}; the file has {has}", hint)
     sections = found[process]
     if section is None:
-        longest = sorted(sections, key=lambda name: -max(one.elapsed for one in sections[name].values()))
+        longest = sorted(sections, key=lambda name: -max(thread.elapsed for thread in sections[name].values()))
         section = next((name for name in longest if name != "all"), "all")
     if section not in sections:
         raise VtraceError(f"{path}: no section {section}; the file has {', '.join(sections)}", "give -s another name")
@@ -141,11 +141,11 @@ def _take(path: Path, rows: list[list[str]], begin: int, into: dict[str, dict[in
         if not rows[number]:
             return
         cells = dict(zip(head, rows[number], strict=False))
-        one = into.setdefault(cells.get("Name", ""), {}).setdefault(thread, _Thread())
+        counted = into.setdefault(cells.get("Name", ""), {}).setdefault(thread, _Thread())
         try:
-            one.elapsed, one.calls = (float(cells[name]) for name in PA_HEAD)
+            counted.elapsed, counted.calls = (float(cells[name]) for name in PA_HEAD)
             names = head[len(PA_HEAD) : head.index("Start")]
-            one.counters |= {name: float(cells[name]) for name in names if cells[name] != "-"}
+            counted.counters |= {name: float(cells[name]) for name in names if cells[name] != "-"}
         except (KeyError, ValueError):
             raise VtraceError(f"{path}:{number + 1}: a number is missing or wrong", _HINT) from None
 

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vtrace.compat.collected import Collected
 from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
 from vtrace.compat.fipp_hardware import FippHardware, HardwareMaker, HardwarePlace
-from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
+from vtrace.compat.program_facts import Collected, collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
     from vtrace.analysis.derived.event_set import EventSet
@@ -163,9 +162,9 @@ class _Maker:
             cpu = None
             if self.collected.sections:
                 mine = [sections.get(number, _MarkedSections()) for number in numbers]
-                elapsed = max((one.elapsed for one in mine), default=0)
+                elapsed = max((marked.elapsed for marked in mine), default=0)
                 if all(set(p.locations) <= set(locations) for p in self.inputs if p.number in numbers):
-                    cpu = sum(one.user for one in mine), sum(one.system for one in mine)
+                    cpu = sum(marked.user for marked in mine), sum(marked.system for marked in mine)
             else:
                 elapsed = _elapsed(spans, locations)
                 cpu = self._cpu_times(locations)
@@ -192,7 +191,7 @@ class _Maker:
         for process, whole in zip(self.shown, shown, strict=True):
             if self.threads:
                 threads = [process.threads[at] for at in self.shown_threads(process)]
-                yield whole.name, [whole, *(place(f"Thread {one.number}", [one.location]) for one in threads)]
+                yield whole.name, [whole, *(place(f"Thread {thread.number}", [thread.location]) for thread in threads)]
 
     def _spans(self) -> dict[int, tuple[int, int]]:
         """By location: its start and end in ns."""

@@ -145,7 +145,7 @@ class FippCosts:
     functions of the class user in the program itself. shared: procedures of libraries have lines and loops, too.
     """
 
-    def __init__(self, trace: Source, *, userfunc: bool = False, shared: bool = True) -> None:
+    def __init__(self, trace: Source, *, userfunc: bool, shared: bool) -> None:
         self.trace = trace
         question = CostQuestion()
         window = Selection.of_options(trace, None, end=None, ranks=None, helpers=False)
@@ -165,9 +165,8 @@ class FippCosts:
         samples = self.costs.samples
         self._location, self._count = samples["location"], samples["count"]
         self._ns = self._count * samples["ns"]
-        owners = self._owners()
-        self._owner, self._part = owners
-        self._procedure = np.append(trace.contexts["region"], regions.rows - 1)[self._owner]
+        self._procedure_context, self._part = self._procedures_of_samples()
+        self._procedure = np.append(trace.contexts["region"], regions.rows - 1)[self._procedure_context]
         for process in self.processes:
             for thread in process.threads:
                 thread.cost = int(self._count[self._location == thread.location].sum())
@@ -189,7 +188,7 @@ class FippCosts:
         barrier = known.barrier | (np.array(by_name, bool) & ~known.mpi)
         return np.where(self.trace.regions["class"] == MPI, _MPI, np.where(barrier, _BARRIER, _OWN))
 
-    def _owners(self) -> tuple[Array, Array]:
+    def _procedures_of_samples(self) -> tuple[Array, Array]:
         """(samples,) the context of the procedure that each sample belongs to, -1: none; and the part of each."""
         samples, tree = self.costs.samples, self.costs.tree
         region_of = tree["region"].copy()
@@ -198,13 +197,13 @@ class FippCosts:
         tops = path_sums.outermost(tree["parent"], (self._parts != _OWN)[region_of], tasks)
         around = np.where(tops > 0, self._parts[region_of[tops]], _OWN)[samples["inside"]]
         known: dict[int, tuple[int, int, int]] = {-1: (_OWN, -1, -1)}
-        owner, part = np.full(samples.rows, -1), np.zeros(samples.rows, np.int64)
+        procedure, part = np.full(samples.rows, -1), np.zeros(samples.rows, np.int64)
         for row, (context, recorded) in enumerate(zip(samples["context"].tolist(), around.tolist(), strict=True)):
             kind, own, user = self._chain(context, known)
             if kind == _OWN and (recorded != _OWN or self._userfunc) and user >= 0:
                 own = user
-            owner[row], part[row] = own, kind or recorded
-        return owner, part
+            procedure[row], part[row] = own, kind or recorded
+        return procedure, part
 
     def _chain(self, context: int, known: dict[int, tuple[int, int, int]]) -> tuple[int, int, int]:
         """The part of a context, the context of its procedure, and of the user's procedure around it (-1: none)."""
@@ -214,15 +213,15 @@ class FippCosts:
             waiting.append(context)
             known[context] = (_OWN, context, -1)  # ends a circle of a damaged archive
             context = int(parents[context])
-        for one in reversed(waiting):
-            part, owner, user = known[int(parents[one])] if int(parents[one]) != one else known[-1]
-            region = int(regions[one])
+        for row in reversed(waiting):
+            part, procedure, user = known[int(parents[row])] if int(parents[row]) != row else known[-1]
+            region = int(regions[row])
             if part == _OWN:
                 part = int(self._parts[region])
-                owner = one if part == _OWN else user if user >= 0 else owner if owner >= 0 else one
-                user = one if part == _OWN and self._user[region] else user
-            known[one] = (part, owner, user)
-            context = one
+                procedure = row if part == _OWN else user if user >= 0 else procedure if procedure >= 0 else row
+                user = row if part == _OWN and self._user[region] else user
+            known[row] = (part, procedure, user)
+            context = row
         return known[context]
 
     # ---- Tables ----
@@ -293,7 +292,8 @@ class FippCosts:
     def _lines(self) -> tuple[list[tuple[int, str, int]], Array]:
         """The lines with samples: procedure, file, line; and the number of each sample's line, -1: unknown."""
         contexts = self.trace.contexts
-        files, lines = np.append(contexts["file"], "")[self._owner], np.append(contexts["line"], 0)[self._owner]
+        files = np.append(contexts["file"], "")[self._procedure_context]
+        lines = np.append(contexts["line"], 0)[self._procedure_context]
         lined = (self._procedure == _OTHER) | self._lined[self._procedure]
         known = (files != "") & has_line(lines) & lined
         places: dict[tuple[int, str, int], int] = {}

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.sections import ALL
@@ -44,9 +43,9 @@ class HardwareMaker:
     def __init__(self, trace: Source, locations: Sequence[int], event: str, mhz: str, *, events: EventSet) -> None:
         """event: a key of fapp_hardware.EVENTS, else the standard; mhz: of the processors, "" if unknown."""
         self.event, self.mhz, self.events = event, mhz, events
-        counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
-        self.counters = [str(trace.metric_members["name"][row]) for row in counters]
-        found = section_sums.read(trace, Selection.of(None, None, list(locations)), counters)
+        counters = fapp_hardware.counters_of(trace)
+        self.counters = [*counters.values()]
+        found = section_sums.read(trace, Selection.of(None, None, list(locations)), [*counters])
         self.threads = {location: numbers for (location, name), numbers in found.threads.items() if name == ALL}
 
     def make(self, levels: Iterable[tuple[str, Sequence[HardwarePlace]]]) -> FippHardware:

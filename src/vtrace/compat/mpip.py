@@ -250,7 +250,7 @@ class Style:
         return f"{value:{width}.{digits}{'f' if self.floating else 'g'}}"
 
 
-def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str] = ()) -> list[str]:
+def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str]) -> list[str]:
     """The lines that begin with @: names and values. caveats: lines about events that the numbers lack."""
     caveat_lines = [f"@ {'Caveat':<25}: {line}" for line in caveats]
     return ["@ mpiP", f"@ Command : {command} ", *caveat_lines, *(f"@ {name:<25}: {value}" for name, value in lines)]
@@ -384,9 +384,9 @@ def _function_times(profile: MpipProfile, style: Style) -> Iterator[str]:
         return
     yield from _heading("Aggregate Function Time (top twenty, descending, milliseconds, sampled)")
     yield f"{'Function':<24} {'Time':>10}  {'App%':>6}  {'Err%':>6}  {'Samples':>8}"
-    for one in profile.functions[:_TOP]:
-        shares = f"{_percent(one.ns, profile.app):6.2f}  {_percent(one.error, profile.app):6.2f}"
-        yield f"{_word(one.name):<24} {style.number(one.ns / _MS, 10)}  {shares}  {one.samples:>8}"
+    for function in profile.functions[:_TOP]:
+        shares = f"{_percent(function.ns, profile.app):6.2f}  {_percent(function.error, profile.app):6.2f}"
+        yield f"{_word(function.name):<24} {style.number(function.ns / _MS, 10)}  {shares}  {function.samples:>8}"
 
 
 def _top_times(profile: MpipProfile, style: Style) -> Iterator[str]:

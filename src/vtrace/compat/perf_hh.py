@@ -26,9 +26,9 @@ _Timers = dict[str, list[dict[str, Any]]]
 
 
 class _TimerPart(Part):
-    def __init__(self, owner: _Timed, location: int) -> None:
-        self.owner = owner
-        self.counter = owner.counted.part(owner.trace, location)
+    def __init__(self, question: _Timed, location: int) -> None:
+        self.question = question
+        self.counter = question.counted.part(question.trace, location)
         self.calls: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         """Calls of a call path, one after the other: number of the Enter event, ns, number of calls it stands for."""
         self.regions: dict[int, int] = {}
@@ -42,8 +42,8 @@ class _TimerPart(Part):
         self.take_calls(replay)
         before = int(replay.fields.events) - len(batch) + 1
         for _, found in present(batch, "Metric"):
-            metrics = self.owner.counted.members.rows(found["ref"], found["member"])
-            for metric, (what, factor) in self.owner.counted.wanted.items():
+            metrics = self.question.counted.members.rows(found["ref"], found["member"])
+            for metric, (what, factor) in self.question.counted.wanted.items():
                 mine = np.flatnonzero(metrics == metric)
                 if len(mine):
                     amounts = self.counter.values(metric, found["value"][mine], found["type"][mine]) * factor
@@ -56,7 +56,7 @@ class _TimerPart(Part):
 
     def take_calls(self, replay: Replay) -> None:
         calls, more = replay.slices(), replay.slice_details()
-        mine = np.isin(calls["region"], self.owner.regions)
+        mine = np.isin(calls["region"], self.question.regions)
         paths = calls["path"][mine].tolist()
         self.regions |= zip(paths, calls["region"][mine].tolist(), strict=True)
         times = (calls["end"] - calls["begin"])[mine].tolist()
@@ -72,7 +72,7 @@ class _TimerPart(Part):
         for number, path, what, amount in self.counts:
             if path in enters:
                 sums[path, int(np.searchsorted(enters[path], number)) - 1][what] += amount
-        names = self.owner.names
+        names = self.question.names
         times: dict[str, dict[tuple[float, float], list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         for path, of in self.calls.items():
             for place, (_, ns, count) in enumerate(of):

@@ -58,11 +58,11 @@ class _KindsSeen(Question[_KindsSeenPart, list[str]]):
 
 
 class _WritePart(Part):
-    def __init__(self, owner: _Write, location: int) -> None:
-        self.owner, self.location = owner, location
+    def __init__(self, question: _Write, location: int) -> None:
+        self.question, self.location = question, location
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        columns = self.owner.room(len(batch))
+        columns = self.question.room(len(batch))
         columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.numbers_of_calls())
 
 

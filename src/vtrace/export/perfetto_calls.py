@@ -13,7 +13,7 @@ from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.export import protobuf as pb
 from vtrace.export.wait_arguments import calls_of
-from vtrace.io.archive.matcher_abi import KINDS
+from vtrace.io.archive.reader_abi import KINDS
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -158,11 +158,13 @@ class _More:
         calls, first, member = np.unique(call, return_index=True, return_inverse=True)
         count = np.bincount(member)
         total = add_up(member, sizes, len(calls))
-        one = np.flatnonzero(count == 1)
+        single = np.flatnonzero(count == 1)
         several = np.flatnonzero(count > 1)
         self._add(calls, _annotation(1 + side, total))
         self._add(calls[several], _annotation(3 + side, count[several]))
-        self._add(calls[one], np.hstack([_annotation(5 + side, rank[first[one]]), _annotation(7, tag[first[one]])]))
+        self._add(
+            calls[single], np.hstack([_annotation(5 + side, rank[first[single]]), _annotation(7, tag[first[single]])])
+        )
 
     def add_waits(self, call: Array, waits: Table) -> None:
         """Arguments of each call that waits: the ns of each kind, and the rank that the longest wait is for."""

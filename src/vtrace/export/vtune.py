@@ -42,7 +42,7 @@ class WrittenData:
 
 
 @dataclass(frozen=True)
-class _Owner:
+class _Scope:
     """host: "" for none; ids: fields of pid and tid."""
 
     host: str
@@ -64,29 +64,29 @@ class _Exporter:
             row: value for row, name, value in zip(*map(groups.__getitem__, columns), strict=True) if name == PID
         }
 
-    def owner(self, row: int) -> _Owner:
-        """The owner of the events of a location."""
+    def scope(self, row: int) -> _Scope:
+        """The thread, process, host or run that the events of a location belong to."""
         trace = self.trace
         process = int(trace.places.process[row])
         host = str(trace.processes["host"][process]) if process >= 0 else ""
         pid = self._pids.get(int(trace.locations["group"][row]), "")
         tid = self._known.get((row, TID), "")
-        scope = self._known.get((row, LANE), "thread")
-        if scope == "run":
-            return _Owner("", ",")
-        return _Owner(host, "," if scope == "host" else f"{pid},{tid if scope == 'thread' else ''}")
+        kind = self._known.get((row, LANE), "thread")
+        if kind == "run":
+            return _Scope("", ",")
+        return _Scope(host, "," if kind == "host" else f"{pid},{tid if kind == 'thread' else ''}")
 
-    def stamps(self, owner: _Owner, ns: Array) -> tuple[str, list[str]]:
-        """The clock of an owner's file, and times since the start of the trace as texts."""
+    def stamps(self, scope: _Scope, ns: Array) -> tuple[str, list[str]]:
+        """The clock of a scope's file, and times since the start of the trace as texts."""
         resolution, offset, *_ = self.trace.definitions.clock
         ticks = ns if resolution == _SECOND else (ns.astype(np.longdouble) * resolution / _SECOND).astype(np.int64)
-        clock = self.clock(owner)
-        name = _RAW if owner.host and clock.knows(_RAW) else _UTC
+        clock = self.clock(scope)
+        name = _RAW if scope.host and clock.knows(_RAW) else _UTC
         found = clock.from_archive(name, offset + ticks).tolist()
         return name, [*map(str, found)] if name == _RAW else [_utc(time) for time in found]
 
-    def clock(self, owner: _Owner) -> HostClock:
-        clock = self.clocks.of(owner.host) or (self.clocks.all[0] if self.clocks.all else None)
+    def clock(self, scope: _Scope) -> HostClock:
+        clock = self.clocks.of(scope.host) or (self.clocks.all[0] if self.clocks.all else None)
         if clock is None:
             raise VtraceError(f"{self.trace.path} does not state when it was recorded: VTune cannot take its times")
         return clock
@@ -126,39 +126,39 @@ def _intervals(writer: _Exporter) -> Iterator[_Lines]:
     names = np.array([_quoted(str(name)) for name in trace.regions["name"].tolist()], object)
     for row in np.unique(calls["location"]).tolist():
         mine = calls.take(calls["location"] == row)
-        owner = writer.owner(row)
-        clock, begin = writer.stamps(owner, mine["begin"])
-        end = writer.stamps(owner, mine["end"])[1]
+        scope = writer.scope(row)
+        clock, begin = writer.stamps(scope, mine["begin"])
+        end = writer.stamps(scope, mine["end"])[1]
         texts = zip(names[mine["region"]].tolist(), begin, end, strict=True)
         keys = mine["begin"].tolist(), (mine["begin"] - mine["end"]).tolist()
         lines = [
-            (first, second, f"{name},{a},{b},{owner.ids}\n")
+            (first, second, f"{name},{a},{b},{scope.ids}\n")
             for first, second, (name, a, b) in zip(*keys, texts, strict=True)
         ]
-        yield owner.host, f"name,start_tsc.{clock},end_tsc,pid,tid", lines
+        yield scope.host, f"name,start_tsc.{clock},end_tsc,pid,tid", lines
 
 
 def _values(writer: _Exporter) -> Iterator[_Lines]:
     trace = writer.trace
     values = trace.metric_values(**writer.window, most=_ALL)
     real = np.array([kind in ("DOUBLE", "FLOAT") for kind in trace.metric_members["value_type"].tolist()], bool)
-    mode = np.array(["COUNT" if is_count(one) else "INST" for one in trace.metric_members["mode"].tolist()], object)
+    mode = np.where([is_count(mode) for mode in trace.metric_members["mode"].tolist()], "COUNT", "INST")
     for row in np.unique(values["location"]).tolist():
         mine = values.take(values["location"] == row)
-        owner = writer.owner(row)
+        scope = writer.scope(row)
         for metrics, chosen in _together(mine["metric"]):
-            clock, times = writer.stamps(owner, mine["time"][chosen[:, 0]])
-            heads = [_quoted(f"{trace.metric_members['name'][one] or '?'}.{mode[one]}") for one in metrics]
+            clock, times = writer.stamps(scope, mine["time"][chosen[:, 0]])
+            heads = [_quoted(f"{trace.metric_members['name'][metric] or '?'}.{mode[metric]}") for metric in metrics]
             columns = [
-                mine["value"][at].tolist() if real[one] else mine["integer"][at].tolist()
-                for one, at in zip(metrics, chosen.T, strict=True)
+                mine["value"][at].tolist() if real[metric] else mine["integer"][at].tolist()
+                for metric, at in zip(metrics, chosen.T, strict=True)
             ]
             keys = mine["time"][chosen[:, 0]].tolist()
             lines = [
-                (key, 0, f"{time},{','.join(map(repr, numbers))},{owner.ids}\n")
+                (key, 0, f"{time},{','.join(map(repr, numbers))},{scope.ids}\n")
                 for key, time, *numbers in zip(keys, times, *columns, strict=True)
             ]
-            yield owner.host, f"tsc.{clock},{','.join(heads)},pid,tid", lines
+            yield scope.host, f"tsc.{clock},{','.join(heads)},pid,tid", lines
 
 
 def _together(metrics: Array) -> Iterator[tuple[list[int], Any]]:
@@ -169,8 +169,8 @@ def _together(metrics: Array) -> Iterator[tuple[list[int], Any]]:
     if count and len(metrics) % count == 0 and (metrics.reshape(-1, count) == order).all():
         yield order, np.arange(len(metrics)).reshape(-1, count)
         return
-    for one in order:
-        yield [one], np.flatnonzero(metrics == one).reshape(-1, 1)
+    for metric in order:
+        yield [metric], np.flatnonzero(metrics == metric).reshape(-1, 1)
 
 
 def _quoted(name: str) -> str:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
 
-MOST = 2_000_000
+_MOST = 2_000_000
 """The most waits to keep; if there are more, the shortest are left out."""
 
 
-def read_waits(trace: Trace, window: Selection, most: int = MOST) -> tuple[Table, list[str]]:
+def read_waits(trace: Trace, window: Selection) -> tuple[Table, list[str]]:
     """The table of Trace.call_waits for a selection, with the columns region and process (of the partner, -1: unknown),
     and lines about waits that are unknown or left out."""
-    found = trace.call_waits(window.start, window.stop, window.locations, most)
+    found = trace.call_waits(window.start, window.stop, window.locations, _MOST)
     notes = [*found.notes["caveats"]]
     if found.shortest:
         notes.append(f"waits shorter than {found.shortest} ns are left out")

@@ -55,13 +55,13 @@ def lend(
 
 
 def return_results(results: Sequence[tuple[int, int, Result]], ranks: Ranks) -> dict[int, Result]:
-    """Sends each (owner, key, result) to the owner's rank; returns this rank's results by key. All ranks call this
+    """Sends each (rank, key, result) to the rank; returns this rank's results by key. All ranks call this
     function."""
-    by_owner: list[dict[int, Result]] = [{} for _ in range(ranks.size)]
-    for owner, key, result in results:
-        by_owner[owner][key] = result
+    by_rank: list[dict[int, Result]] = [{} for _ in range(ranks.size)]
+    for rank, key, result in results:
+        by_rank[rank][key] = result
     found: dict[int, Result] = {}
-    for part in ranks.exchange(by_owner) if ranks.size > 1 else by_owner:
+    for part in ranks.exchange(by_rank) if ranks.size > 1 else by_rank:
         found |= part
     return found
 
@@ -77,7 +77,7 @@ def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[
     queues: dict[object, list[tuple[int, int]]] = {}
     pool = sorted(
         ((weight, offer, place) for offer in offers for place, weight in enumerate(offer.weights)),
-        key=lambda one: (-one[0], one[1].rank, one[2]),
+        key=lambda item: (-item[0], item[1].rank, item[2]),
     )
     for weight, offer, place in pool:
         view, host = crew.views[offer.rank], crew.hosts[offer.rank] if offer.near[place] else None

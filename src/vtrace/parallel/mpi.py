@@ -87,8 +87,8 @@ class MpiRanks(Ranks):
         os._exit(code)
 
 
-def _least(one: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
-    return one if one[0] <= other[0] else other
+def _least(first: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
+    return first if first[0] <= other[0] else other
 
 
 def _nothing() -> None:

@@ -66,11 +66,11 @@ class Ranks:
 ALONE = Ranks()
 
 
-def _update(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
-    if len(one) < len(other):
-        one, other = other, one
-    one.update(other)
-    return one
+def _update(larger: dict[int, Any], smaller: dict[int, Any]) -> dict[int, Any]:
+    if len(larger) < len(smaller):
+        larger, smaller = smaller, larger
+    larger.update(smaller)
+    return larger
 
 
 class _Work(Generic[WorkItem]):

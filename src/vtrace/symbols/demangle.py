@@ -21,7 +21,7 @@ def readable(symbol: str, fortran: bool) -> str:
 
     fortran: the function is Fortran by its debug information; a trailing underscore is then not part of the name.
     """
-    plain = _CLONE.sub("", symbol)
+    plain = original(symbol)
     if outlined := _OUTLINED.fullmatch(plain):  # of a procedure of OpenMP: the procedure's name, then ._omp_fn.0
         return readable(outlined["of"], fortran) + plain[outlined.end("of") :]
     if plain.startswith(("_Z", "__Z")):
@@ -41,7 +41,7 @@ def original(symbol: str) -> str:
 def inside(symbol: str, offset: int) -> str:
     """The name of an address in a function without lines: NAME+0x12. offset: bytes from the function's start. The names
     of outlined bodies of OpenMP constructs of foo (foo._omp_fn.0, foo.omp_outlined) are foo, foo.1, foo.2 ..."""
-    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    match = _OUTLINED.fullmatch(original(symbol))
     if match is None:
         name = readable(symbol, fortran=False)
     else:
@@ -52,20 +52,20 @@ def inside(symbol: str, offset: int) -> str:
 
 def outlined_of(symbol: str) -> str:
     """The symbol of the function whose OpenMP construct was outlined as symbol; symbol itself for other functions."""
-    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    match = _OUTLINED.fullmatch(original(symbol))
     return match["of"] if match else symbol
 
 
 def is_outlined(symbol: str) -> bool:
     """True if a function is the body of a construct of OpenMP, which the compiler has taken out of its function."""
-    plain = _CLONE.sub("", symbol)
+    plain = original(symbol)
     return _OUTLINED.fullmatch(plain) is not None or _NAMELESS.fullmatch(plain) is not None
 
 
 def construct(symbol: str, fortran: bool, program: str | None, place: str, *, is_task: bool) -> str:
     """The name of such a body: foo, parallel region at foo.c:12. program: the name of a Fortran main program; place:
     file and line of the construct."""
-    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    match = _OUTLINED.fullmatch(original(symbol))
     of = match["of"] if match else ""
     name = program if program and of == "MAIN__" else readable(of, fortran) if of else ""
     return f"{name}{', ' if name else ''}{'task' if is_task else 'parallel region'} at {place}"

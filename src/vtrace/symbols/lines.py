@@ -74,16 +74,20 @@ def _units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
 
 def _spans(info: Any, unit: Any) -> Iterator[tuple[int, int]]:
     attributes = unit.get_top_DIE().attributes
-    base = attributes["DW_AT_low_pc"].value if "DW_AT_low_pc" in attributes else 0
     if "DW_AT_high_pc" in attributes:
-        high = attributes["DW_AT_high_pc"]
+        base, high = _base(unit), attributes["DW_AT_high_pc"]
         yield base, high.value if high.form == "DW_FORM_addr" else base + high.value
     elif "DW_AT_ranges" in attributes:
-        yield from _ranges(info, unit, attributes["DW_AT_ranges"].value, base)
+        yield from _ranges(info, unit, attributes["DW_AT_ranges"].value)
 
 
-def _ranges(info: Any, unit: Any, offset: int, base: int) -> Iterator[tuple[int, int]]:
-    lists = info.range_lists()
+def _base(unit: Any) -> int:
+    low = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+    return low.value if low else 0
+
+
+def _ranges(info: Any, unit: Any, offset: int) -> Iterator[tuple[int, int]]:
+    lists, base = info.range_lists(), _base(unit)
     for entry in lists.get_range_list_at_offset(offset, cu=unit) if lists else ():
         if hasattr(entry, "base_address"):
             base = entry.base_address
@@ -93,13 +97,11 @@ def _ranges(info: Any, unit: Any, offset: int, base: int) -> Iterator[tuple[int,
 
 
 def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]) -> dict[int, Position]:
-    top = unit.get_top_DIE()
-    language = top.attributes.get("DW_AT_language")
-    fortran = language is not None and language.value in _FORTRAN
+    fortran = _is_fortran(unit)
     found = {address: Position(None, 0, fortran) for address in wanted}
     missing = set(wanted)
     files: dict[tuple[int, int], str | None] = {}
-    for function in functions.of(_unit(unit, top)):
+    for function in functions.of(_unit(unit)):
         for address in missing & _entries(info, unit, function):
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
@@ -120,12 +122,17 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
     return found
 
 
-def _unit(unit: Any, top: Any) -> Unit:
+def _is_fortran(unit: Any) -> bool:
+    language = unit.get_top_DIE().attributes.get("DW_AT_language")
+    return language is not None and language.value in _FORTRAN
+
+
+def _unit(unit: Any) -> Unit:
     offset_size = 8 if unit.structs.dwarf_format == 64 else 4
     end = unit.cu_offset + unit["unit_length"] + (12 if offset_size == 8 else 4)
     return Unit(
         unit.cu_offset,
-        top.offset,
+        unit.get_top_DIE().offset,
         end=end,
         abbreviations=unit["debug_abbrev_offset"],
         address_size=unit["address_size"],
@@ -139,10 +146,8 @@ def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
         return {function.address}
     if function.slot is not None:
         return {info.get_addr(unit, function.slot)}
-    top = unit.get_top_DIE().attributes
-    base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
     die = unit.get_DIE_from_refaddr(function.offset)
-    return {low for low, _ in _ranges(info, unit, die.attributes["DW_AT_ranges"].value, base)}
+    return {low for low, _ in _ranges(info, unit, die.attributes["DW_AT_ranges"].value)}
 
 
 def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
@@ -164,8 +169,11 @@ def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
 def _file(info: Any, unit: Any, index: int) -> str | None:
     """The path of a file of a compilation unit's line table; None for an index out of range."""
     program = info.line_program_for_CU(unit)
-    comp_dir = _text_of(unit.get_top_DIE().attributes.get("DW_AT_comp_dir"))
-    return _file_of(program.header, index, comp_dir) if program is not None else None
+    return _file_of(program.header, index, _directory(unit)) if program is not None else None
+
+
+def _directory(unit: Any) -> str:
+    return _text_of(unit.get_top_DIE().attributes.get("DW_AT_comp_dir"))
 
 
 def _file_of(header: Any, index: int, comp_dir: str) -> str | None:
@@ -201,10 +209,7 @@ def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
 
 
 def _statements_of(info: Any, unit: Any, wanted: list[int]) -> dict[int, Position]:
-    top = unit.get_top_DIE()
-    language = top.attributes.get("DW_AT_language")
-    fortran = language is not None and language.value in _FORTRAN
-    directory = _text_of(top.attributes.get("DW_AT_comp_dir"))
+    fortran, directory = _is_fortran(unit), _directory(unit)
     program = info.line_program_for_CU(unit)
     found: dict[int, Position] = {}
     row = None

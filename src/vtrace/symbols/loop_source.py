@@ -100,8 +100,8 @@ class SourceLoops:
         if loop is None or owned is None or owned.depth:
             return None
         before = bisect_right(loop.addresses, address)
-        for one in (*reversed(loop.addresses[:before]), *loop.addresses[before:]):
-            _, file, line = self._calls.get(one, _NOWHERE)[-1]
+        for instruction in (*reversed(loop.addresses[:before]), *loop.addresses[before:]):
+            _, file, line = self._calls.get(instruction, _NOWHERE)[-1]
             if file == owned.file and owned.first <= line <= owned.last:
                 return file, line
         return None

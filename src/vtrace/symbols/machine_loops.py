@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -54,9 +54,9 @@ class FunctionLoops:
         self.loops: list[MachineLoop] = []
         code = _code(elf, start, size) if 0 < size <= _MOST_CODE else b""
         found = _decoded(elf["e_machine"], code, start)
-        self.instructions = [one.address for one in found]
+        self.instructions = [instruction.address for instruction in found]
         """Their addresses, ascending."""
-        if any(one.jump is not None and one.jump <= one.address for one in found):
+        if any(instruction.jump is not None and instruction.jump <= instruction.address for instruction in found):
             self._addresses = self.instructions
             self._find(found)
 
@@ -73,7 +73,7 @@ class FunctionLoops:
             self.loops.append(MachineLoop(begins[header], addresses))
         self.loops.sort(key=lambda loop: (-len(loop.addresses), loop.header))
         for place, loop in enumerate(self.loops):  # the largest first: the last one around a loop is the innermost
-            loop.outer = next((one for one in reversed(self.loops[:place]) if one.holds(loop)), None)
+            loop.outer = next((outer for outer in reversed(self.loops[:place]) if outer.holds(loop)), None)
             self._inner.update(dict.fromkeys(loop.addresses, loop))
 
 
@@ -139,23 +139,23 @@ def _graph(code: Sequence[_Instruction]) -> tuple[list[int], list[list[int]], li
     The targets of a jump by a table are not decoded: blocks that nothing else leads to follow the last such jump before
     them, since a compiler puts the cases after their switch.
     """
-    known = {one.address for one in code}
-    begins = {code[0].address} | {one.jump for one in code if one.jump in known}
+    known = {instruction.address for instruction in code}
+    begins = {code[0].address} | {instruction.jump for instruction in code if instruction.jump in known}
     begins |= {b.address for a, b in pairwise(code) if a.jump is not None or not a.falls}
     order = sorted(begin for begin in begins if begin is not None)
     number = {begin: place for place, begin in enumerate(order)}
     blocks: list[list[int]] = [[] for _ in order]
     following: list[list[int]] = [[] for _ in order]
     tables, block = [], 0
-    for place, one in enumerate(code):
-        block = number.get(one.address, block)
-        blocks[block].append(one.address)
+    for place, instruction in enumerate(code):
+        block = number.get(instruction.address, block)
+        blocks[block].append(instruction.address)
         last = place + 1 == len(code)
-        if one.jump in number:
-            following[block].append(number[one.jump])
-        elif one.jump == -1:
+        if instruction.jump in number:
+            following[block].append(number[instruction.jump])
+        elif instruction.jump == -1:
             tables.append(block)
-        if not last and one.falls and code[place + 1].address in number:
+        if not last and instruction.falls and code[place + 1].address in number:
             following[block].append(block + 1)
     reached = {0} | {after for each in following for after in each}
     for orphan in range(len(order)):
@@ -168,11 +168,11 @@ def _graph(code: Sequence[_Instruction]) -> tuple[list[int], list[list[int]], li
 def _natural_loops(following: Sequence[Sequence[int]]) -> dict[int, set[int]]:
     """By header: the blocks of all back edges to it."""
     order = _postorder(following)
-    above = _dominators(following, order)
     before: dict[int, list[int]] = {}
     for block in order:
         for after in following[block]:
             before.setdefault(after, []).append(block)
+    above = _dominators(before, order)
     found: dict[int, set[int]] = {}
     for block in order:
         for header in following[block]:
@@ -181,10 +181,10 @@ def _natural_loops(following: Sequence[Sequence[int]]) -> dict[int, set[int]]:
             body = found.setdefault(header, {header})
             waiting = [block]
             while waiting:
-                one = waiting.pop()
-                if one not in body:
-                    body.add(one)
-                    waiting += before.get(one, ())
+                member = waiting.pop()
+                if member not in body:
+                    body.add(member)
+                    waiting += before.get(member, ())
     return found
 
 
@@ -192,7 +192,7 @@ def _postorder(following: Sequence[Sequence[int]]) -> list[int]:
     order, seen, waiting = [], {0}, [(0, iter(following[0]))]
     while waiting:
         block, rest = waiting[-1]
-        after = next((one for one in rest if one not in seen), None)
+        after = next((successor for successor in rest if successor not in seen), None)
         if after is None:
             order.append(block)
             waiting.pop()
@@ -202,21 +202,18 @@ def _postorder(following: Sequence[Sequence[int]]) -> list[int]:
     return order
 
 
-def _dominators(following: Sequence[Sequence[int]], order: Sequence[int]) -> dict[int, int]:
-    """The immediate dominator of each reachable block (Cooper, Harvey and Kennedy); the entry is its own."""
+def _dominators(before: Mapping[int, Sequence[int]], order: Sequence[int]) -> dict[int, int]:
+    """The immediate dominator of each reachable block (Cooper, Harvey and Kennedy); the entry is its own. before: the
+    blocks that lead to each; order: a postorder."""
     rank = {block: place for place, block in enumerate(order)}
-    before: dict[int, list[int]] = {}
-    for block in order:
-        for after in following[block]:
-            before.setdefault(after, []).append(block)
     above, changed = {0: 0}, True
     while changed:
         changed = False
         for block in reversed(order[:-1]):
             new = -1
-            for one in before[block]:
-                if one in above:
-                    new = one if new < 0 else _common(above, rank, one, new)
+            for predecessor in before[block]:
+                if predecessor in above:
+                    new = predecessor if new < 0 else _common(above, rank, predecessor, new)
             if above.get(block) != new:
                 above[block], changed = new, True
     return above

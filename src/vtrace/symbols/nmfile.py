@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,14 @@ def read_nm(path: Path) -> list[Listed]:
             if address not in found or rank < found[address][0]:
                 found[address] = rank, Listed(address, match["name"], match["file"], int(match["line"] or 0))
     return [listed for _, (_, listed) in sorted(found.items())]
+
+
+def at_or_before(functions: Sequence[Listed], addresses: Iterable[int]) -> Iterator[tuple[int, Listed]]:
+    """Each address with the last function of the list at or before it; without addresses before the first function."""
+    for address in addresses:
+        i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
+        if i >= 0:
+            yield address, functions[i]
 
 
 def nm_files(processes: Iterable[Mapping[str, object]]) -> dict[str, Path]:

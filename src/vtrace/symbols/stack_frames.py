@@ -21,7 +21,6 @@ from vtrace.symbols.loop_source import Loop, SourceLoops, source_lines
 from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.symbols import Function, Symbols, by_file, function_holders, function_sizes
-from vtrace.symbols.unwind_entries import unwind_starts
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -33,6 +32,8 @@ _LIBRARIES = "libvtrace"
 _DIRECTIVE = re.compile(r"^\s*(#\s*pragma\s+omp|[!c*]\$omp)\b", re.IGNORECASE)
 _PATIENCE = 600
 """Time limit of addr2line in seconds."""
+_UNWIND_HEAD = bytes([1, 0x1B, 0x03, 0x3B])
+"""Version 1; addresses relative to their place and to the header, as all linkers write them."""
 
 
 class CallFrame(NamedTuple):
@@ -90,10 +91,10 @@ def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tu
     lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
     functions = _functions(debug, holders, begins)
-    for start, one in loops.items():
-        functions[start] = functions[start]._replace(end=_last_line(one, inlined or {}))
+    for start, of_function in loops.items():
+        functions[start] = functions[start]._replace(end=_last_line(of_function, inlined or {}))
     nameless = () if _is_own(file) else (address for address in addresses if address not in holders)
-    starts = unwind_starts(elf, nameless)
+    starts = _unwind_starts(elf, nameless)
     found: dict[int, tuple[CallFrame, ...]]
     found = {address: (CallFrame(_without_name(file, start)),) for address, start in starts.items()}
     for address, (start, _) in holders.items():
@@ -202,3 +203,26 @@ def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _CallsOfAddress]]:
         else:
             calls.append((lines[row], None, 0))
         row += 2
+
+
+def _unwind_starts(elf: ELFFile, addresses: Iterable[int]) -> dict[int, int]:
+    """Address -> the start of the entry that holds it in .eh_frame (LSB Core, "Exception Frames"), usually a function;
+    without other addresses. Files without symbols have this table, too."""
+    header, frames = elf.get_section_by_name(".eh_frame_hdr"), elf.get_section_by_name(".eh_frame")
+    content = header.data() if header and header["sh_type"] != "SHT_NOBITS" else b""
+    if header is None or frames is None or not content.startswith(_UNWIND_HEAD) or len(content) < 12:
+        return {}
+    count = min(int.from_bytes(content[8:12], "little"), (len(content) - 12) // 8)
+    table = np.frombuffer(content, "<i4", 2 * count, 12).reshape(-1, 2).astype(np.int64) + header["sh_addr"]
+    entries = frames.data()
+    found = {}
+    for address in addresses:
+        i = int(np.searchsorted(table[:, 0], address, "right")) - 1
+        if i >= 0 and address - int(table[i, 0]) < _code_size(entries, int(table[i, 1]) - frames["sh_addr"]):
+            found[address] = int(table[i, 0])
+    return found
+
+
+def _code_size(entries: bytes, at: int) -> int:
+    """The bytes of code of the entry at a place: the word after its length, its CIE and its start."""
+    return int.from_bytes(entries[at + 12 : at + 16], "little") if 0 <= at <= len(entries) - 16 else 0

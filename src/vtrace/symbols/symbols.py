@@ -6,8 +6,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,8 +22,8 @@ from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.indirect import resolvers
 from vtrace.symbols.lines import Position, positions, statements
 from vtrace.symbols.modules import File, Place
-from vtrace.symbols.nmfile import read_nm
-from vtrace.symbols.pieces import with_owners
+from vtrace.symbols.nmfile import at_or_before, read_nm
+from vtrace.symbols.outlined import with_outlined_names
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -74,15 +73,12 @@ class Symbols:
     def resolve(self, places: Iterable[Place]) -> None:
         """Finds the function of each place. Places of a missing or changed file get names like heat+0x1234, and a
         warning."""
-        files: dict[File, list[int]] = {}
-        for place in sorted(set(places) - self.functions.keys(), key=lambda p: p.address):
-            if place.file is None:
-                self.functions[place] = nameless(place)
-            else:
-                files.setdefault(place.file, []).append(place.address)
-        for file, addresses in sorted(files.items()):
-            for address, function in self._resolve_file(file, addresses).items():
-                self.functions[Place(file, address)] = function
+        unknown = set(places) - self.functions.keys()
+        self.functions |= {place: nameless(place) for place in unknown}
+        for file, addresses in by_file(unknown):
+            listed = self.listed(file, addresses)
+            found = self.with_file(file, partial(_functions, path=file[0], addresses=addresses))
+            self.functions |= {Place(file, a): function for a, function in (listed | (found or {})).items()}
 
     def find_statements(self, places: Iterable[Place]) -> None:
         """Finds the lines of places within functions; none for a missing or changed file."""
@@ -97,14 +93,16 @@ class Symbols:
         """Names places within functions by function and offset; none for a missing or changed file."""
         for file, addresses in by_file(places):
             if file[0] in self.nm_files:
-                self.insides |= {Place(file, a): name for a, name in _listed_insides(self.nm_files[file[0]], addresses)}
+                with suppress(OSError):  # resolve() warns
+                    for a, known in at_or_before(read_nm(self.nm_files[file[0]]), addresses):
+                        self.insides[Place(file, a)] = inside(known.name, a - known.address)
                 continue
             with suppress(Exception), open_file(Path(file[0])) as stream:
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
                     elf = debug_file(elf, file[0])[1]
                     holders = function_holders(elf, np.array(addresses, np.uint64))
-                    holders = with_owners(elf, holders, partial(function_holders, elf))
+                    holders = with_outlined_names(elf, holders, partial(function_holders, elf))
                     self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
 
     def call_at(self, place: Place) -> tuple[str, str | None, int]:
@@ -116,13 +114,6 @@ class Symbols:
         else:
             name = readable(function.canonical, at.fortran) if at else function.name
         return (name, at.file, at.line) if at and at.file else (name, None, 0)
-
-    def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
-        unknown = {a: nameless(Place(file, a)) for a in addresses}
-        if file[0] in self.nm_files:
-            return unknown | self._listed(self.nm_files[file[0]], addresses)
-        found = self.with_file(file, lambda elf: _functions(debug_file(elf, file[0])[1], addresses))
-        return unknown | (found or {})
 
     def with_file(self, file: File, work: Callable[[ELFFile], FromFile]) -> FromFile | None:
         """Returns the result of work on a module's ELF file; None, with a warning, for a missing or changed one."""
@@ -146,9 +137,9 @@ class Symbols:
 
     def listed(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
         """The functions of a file that the user has a list of (VT_GNU_NMFILE); empty for other files."""
-        return self._listed(self.nm_files[file[0]], addresses) if file[0] in self.nm_files else {}
-
-    def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
+        path = self.nm_files.get(file[0])
+        if path is None:
+            return {}
         try:
             functions = read_nm(path)
         except OSError as error:
@@ -156,12 +147,8 @@ class Symbols:
             return {}
         if not functions:
             self.warnings.append(f"VT_GNU_NMFILE {path} is not output of nm: no names for the executable's functions")
-        found = {}
-        for address in addresses:
-            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
-            if i >= 0:
-                found[address] = Function(functions[i].name, functions[i].name, functions[i].file, functions[i].line)
-        return found
+        found = at_or_before(functions, addresses)
+        return {address: Function(known.name, known.name, known.file, known.line) for address, known in found}
 
     def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
         if build_id or "/" not in path:
@@ -189,15 +176,6 @@ def by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
     return sorted(files.items())
 
 
-def _listed_insides(path: Path, addresses: Sequence[int]) -> Iterator[tuple[int, str]]:
-    with suppress(OSError):  # Symbols.resolve warns
-        functions = read_nm(path)
-        for address in addresses:
-            i = bisect_right(functions, address, key=lambda listed: listed.address) - 1
-            if i >= 0:
-                yield address, inside(functions[i].name, address - functions[i].address)
-
-
 def nameless(place: Place) -> Function:
     """A function named by its address, such as heat+0x1234, for a place without a known function."""
     name = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else f"{place.address:#x}"
@@ -210,7 +188,8 @@ def _elf(stream: BinaryIO) -> ELFFile:
     return ELFFile(stream)
 
 
-def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
+def _functions(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, Function]:
+    elf = debug_file(elf, path)[1]
     holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
     stubs = resolvers(elf, set(addresses) - holders.keys())
     of_resolvers = function_holders(elf, np.array(sorted({*stubs.values()}), np.uint64))

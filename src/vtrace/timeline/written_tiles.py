@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vtrace.analysis.source import Source
 from vtrace.analysis.written_scan import WrittenScan
-from vtrace.io.common.listener import Listener
+from vtrace.io.local.kernel import Listener
 from vtrace.io.sidecar import sidecar
 from vtrace.timeline.counter_bins import counter_level
 from vtrace.timeline.tile_pass import TilePass, is_large

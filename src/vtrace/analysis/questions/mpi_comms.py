@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.table import Array
 from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.matcher_abi import ROLES, CommFields
+from vtrace.io.archive.reader_abi import ROLES, CommFields
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -22,7 +22,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.matcher_abi import (
+from vtrace.io.archive.reader_abi import (
     CALL_WAIT,
     DELAY,
     LOCK_EPOCH,

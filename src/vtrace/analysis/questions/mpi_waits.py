@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.table import Array, Table
-from vtrace.io.archive.matcher_abi import KINDS
+from vtrace.io.archive.reader_abi import KINDS
 
 BOUNDS = ("mpi_latereceiver",)
 """Kinds whose times are upper bounds: an archive does not show that a send waits for its receiver."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vtrace.analysis.table import Array
-from vtrace.io.archive.matcher_abi import CALL_WAIT, KINDS, WAIT
+from vtrace.io.archive.reader_abi import CALL_WAIT, KINDS, WAIT
 
 _KIND = KINDS.index("mpi_rma_lock_competition")
 _ALL = 0xFFFFFFFF

@@ -4,51 +4,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import _otf2
 
-WorkResult = TypeVar("WorkResult")
-
-
-class Writers(Protocol):
-    """Processes that write one archive; all of them call each method."""
-
-    @property
-    def rank(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    def together(self, work: Callable[[], WorkResult]) -> WorkResult:
-        """All processes call work; if one fails, all raise its error."""
-
-    def first(self, work: Callable[[], WorkResult]) -> WorkResult:
-        """Rank 0 calls work, and all get the result."""
-
-    def total(self, numbers: Sequence[int]) -> list[int]:
-        """The sums over all processes."""
-
-    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
-        """Copies memory of root to all others."""
-
-
-class _Alone:
-    rank, size = 0, 1
-
-    def together(self, work: Callable[[], WorkResult]) -> WorkResult:
-        return work()
-
-    def first(self, work: Callable[[], WorkResult]) -> WorkResult:
-        return work()
-
-    def total(self, numbers: Sequence[int]) -> list[int]:
-        return [*numbers]
-
-    def broadcast_bytes(self, address: int, size: int, root: int) -> None:
-        pass
-
-
-ALONE: Writers = _Alone()
+from vtrace.parallel.ranks import Ranks
 
 _SIZES = (0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8)
 """Bytes of each OTF2_Type."""
@@ -75,15 +36,15 @@ class CollectiveCallbacks:
     If each location has its own files, libotf2 asks for the rank and broadcasts, and does not gather or scatter.
     """
 
-    def __init__(self, writers: Writers) -> None:
-        self._writers = writers
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
         self._table = _CollectiveCallbacks()
-        self._table.get_size = _Sized(self._callback(lambda: writers.size))
-        self._table.get_rank = _Sized(self._callback(lambda: writers.rank))
-        self._table.barrier = _Barrier(lambda user, comm: self._safely(lambda: writers.broadcast_bytes(0, 0, 0)))
+        self._table.get_size = _Sized(self._callback(lambda: ranks.size))
+        self._table.get_rank = _Sized(self._callback(lambda: ranks.rank))
+        self._table.barrier = _Barrier(lambda user, comm: self._safely(lambda: ranks.broadcast_bytes(0, 0, 0)))
         self._table.bcast = _Broadcast(
             lambda user, comm, data, count, kind, root: self._safely(
-                lambda: writers.broadcast_bytes(data, count * _SIZES[kind], root)
+                lambda: ranks.broadcast_bytes(data, count * _SIZES[kind], root)
             )
         )
         self._unused = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)
@@ -106,7 +67,7 @@ class CollectiveCallbacks:
 
     def set(self, archive: Any) -> None:
         """Sets the callbacks of an OTF2_Archive, which rank 0 then creates. Raises _otf2.Error."""
-        if self._writers.size == 1:
+        if self._ranks.size == 1:
             _otf2.Archive_SetSerialCollectiveCallbacks(archive)
             return
         call = ctypes.CDLL(_otf2.Config.lib_path()).OTF2_Archive_SetCollectiveCallbacks

@@ -119,8 +119,8 @@ def _list(check: Check) -> Check:
     def read(value: Any, where: str, problems: list[str]) -> Any:
         if not isinstance(value, list):
             return _wrong(where, "list", problems)
-        found = (check(one, f"{where}[{n}]", problems) for n, one in enumerate(value))
-        return [one for one in found if one is not _BAD]
+        found = (check(item, f"{where}[{n}]", problems) for n, item in enumerate(value))
+        return [item for item in found if item is not _BAD]
 
     return read
 
@@ -135,11 +135,11 @@ def _object(needed: Mapping[str, Check], optional: Mapping[str, Check], others: 
         if not isinstance(value, dict):
             return _wrong(where, "object", problems)
         found = {}
-        for name, one in value.items():
+        for name, member in value.items():
             check = needed.get(name) or optional.get(name) or others
-            one = check(one, f"{where}: {name}", problems) if check else _BAD
-            if one is not _BAD:
-                found[name] = one
+            member = check(member, f"{where}: {name}", problems) if check else _BAD
+            if member is not _BAD:
+                found[name] = member
         if lacking := [name for name in needed if name not in found]:
             problems.append(f"{where} is damaged and left out ({', '.join(lacking)} is missing)")
             return _BAD

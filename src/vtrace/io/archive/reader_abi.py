@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures and functions of csrc/otf2_reader, and the functions of libotf2 that reading needs."""
+"""The structures and functions of csrc/otf2_reader and of csrc/kernels/mpi_ends.h and matcher.h, and the functions of
+libotf2 that reading needs."""
 
 from __future__ import annotations
 
@@ -34,6 +35,22 @@ SITE_CALL, SITE_BEGIN, SITE_END = _SITES["CALL"], _SITES["BEGIN"], _SITES["END"]
 SITE_NAMED = _SCHEMA.constants["SITE_NAMED"]
 LATEST = _SCHEMA.constants["READ_LATEST"]
 """ns from the start of a trace (36 years): later times are damaged and become LATEST, so that sums do not overflow."""
+
+_WAITS = Schema("vt_waits_schema")
+MPI_END = _WAITS.dtype("vt_mpi_end")
+WAIT = _WAITS.dtype("vt_wait")
+PATH_TIME = _WAITS.dtype("vt_path_time")
+SHARE = _WAITS.dtype("vt_path_share")
+DELAY = _WAITS.dtype("vt_delay")
+CALL_WAIT = _WAITS.dtype("vt_call_wait")
+LOCK_EPOCH = _WAITS.dtype("vt_lock_epoch")
+PLACE = _WAITS.dtype("vt_location_ends")
+CommFields = _WAITS.structure("vt_mpi_comms")
+FinderFields = _WAITS.structure("vt_mpi_finder")
+MatcherFields = _WAITS.structure("vt_matcher")
+KINDS = tuple(_WAITS.enumerations["vt_wait_kind"])
+"""Scalasca's names of the kinds of wait states, by number."""
+ROLES = _WAITS.enumerations["vt_call_role"]
 
 _OTF2: Prototypes = {
     "Reader_Open": (_pointer, [_text]),
@@ -96,6 +113,16 @@ _OWN: Prototypes = {
     "vt_replay_end": (ctypes.c_int, [_pointer, _i64]),
 }
 
+_MATCHER: Prototypes = {
+    "vt_mpi_ends_new": (ctypes.POINTER(FinderFields), []),
+    "vt_mpi_ends_free": (None, [_pointer]),
+    "vt_mpi_ends_begin": (None, [_pointer]),
+    "vt_mpi_ends_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
+    "vt_mpi_ends_end": (ctypes.c_int, [_pointer, _i64]),
+    "vt_match": (ctypes.c_int, [ctypes.POINTER(MatcherFields)]),
+    "vt_match_free": (None, [ctypes.POINTER(MatcherFields)]),
+}
+
 
 @cache
 def libotf2() -> ctypes.CDLL:
@@ -128,3 +155,10 @@ def event_kinds() -> dict[str, tuple[int, str, tuple[str, ...]]]:
         found[name] = (number, ref, tuple(words))
         number += 1
     return found
+
+
+@cache
+def matcher() -> ctypes.CDLL:
+    """The library with the prototypes of the matcher. Raises VtraceError."""
+    declare(readback(), _MATCHER)
+    return readback()

@@ -37,10 +37,11 @@ from vtrace.io.archive.definitions import (
     plain_text,
 )
 from vtrace.io.archive.event_files import EVENT_BYTES
-from vtrace.io.archive.otf2_callbacks import ALONE, CollectiveCallbacks, Writers
+from vtrace.io.archive.otf2_callbacks import CollectiveCallbacks
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.common.held_directory import HeldDirectory
 from vtrace.io.local import kernel
+from vtrace.parallel.ranks import ALONE, Ranks
 
 __all__ = [
     "FIRST_STRING", "Archive", "Attribute", "Comm", "Definitions", "Group", "IoFile", "IoHandle", "Location",
@@ -89,13 +90,13 @@ class Archive:
     finish and abort the archive together.
     """
 
-    def __init__(self, directory: Path, writers: Writers = ALONE) -> None:
+    def __init__(self, directory: Path, ranks: Ranks = ALONE) -> None:
         """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
         self.directory = directory
-        self._writers = writers
+        self._ranks = ranks
         self._held: HeldDirectory | None = None
-        inode = writers.first(self._make_directory)
-        self._held = writers.together(lambda: self._held or HeldDirectory(directory, inode))
+        inode = ranks.first(self._make_directory)
+        self._held = ranks.together(lambda: self._held or HeldDirectory(directory, inode))
         self.identity = self._held.identity
         """Device and inode of the directory."""
         self._inside = self._held.inside
@@ -104,9 +105,9 @@ class Archive:
         """Events written so far, by location id."""
         self._lock = Lock()
         self._opened = 0
-        self._callbacks, self._alone = CollectiveCallbacks(writers), CollectiveCallbacks(ALONE)
-        self._archive = writers.together(lambda: self._open(self._inside))
-        writers.together(lambda: self._join(self._archive, self._callbacks))
+        self._callbacks, self._alone = CollectiveCallbacks(ranks), CollectiveCallbacks(ALONE)
+        self._archive = ranks.together(lambda: self._open(self._inside))
+        ranks.together(lambda: self._join(self._archive, self._callbacks))
         self._parts: list[tuple[Path, ArchiveHandle]] = []
         """Further archives with the events of more locations, whose files move to this one."""
 
@@ -143,7 +144,7 @@ class Archive:
         """The archive for the events of the next location."""
         with self._lock:
             if self._opened and self._opened % AT_ONCE == 0:
-                directory = self._inside / f"part{self._writers.rank}.{len(self._parts)}"
+                directory = self._inside / f"part{self._ranks.rank}.{len(self._parts)}"
                 archive = self._open(directory)
                 self._join(archive, self._alone)
                 self._parts.append((directory, archive))
@@ -174,14 +175,14 @@ class Archive:
         Raises VtraceError, for example if the disk is full; the archive is then aborted.
         """
         try:
-            self._writers.together(self._take_parts)
-            size = self._writers.first(lambda: self._chunk_bytes(definitions))
-            self._writers.together(lambda: self._write_local(size))
-            (event_bytes,) = self._writers.total([self._writers.together(self._bytes_of_events)])
+            self._ranks.together(self._take_parts)
+            size = self._ranks.first(lambda: self._chunk_bytes(definitions))
+            self._ranks.together(lambda: self._write_local(size))
+            (event_bytes,) = self._ranks.total([self._ranks.together(self._bytes_of_events)])
             definitions.properties[PROPERTY + EVENT_BYTES] = str(event_bytes)
-            self._writers.first(lambda: self._write_global(definitions, markers))
-            self._writers.together(self._close)
-            self._writers.first(lambda: self._inside.chmod(0o777 & ~_umask()))
+            self._ranks.first(lambda: self._write_global(definitions, markers))
+            self._ranks.together(self._close)
+            self._ranks.first(lambda: self._inside.chmod(0o777 & ~_umask()))
         except BaseException:
             self.abort()
             raise
@@ -242,7 +243,7 @@ class Archive:
     def _write_definitions(self, writer: Any, definitions: Definitions) -> None:
         """Writes the definitions to an OTF2_GlobalDefWriter. Raises _otf2.Error."""
         for number, location in enumerate(definitions.locations):
-            if self._writers.size == 1 and number not in self.events:
+            if self._ranks.size == 1 and number not in self.events:
                 raise ValueError(f"location {number} has no events file")
             location.events = location.events or self.events.get(number, 0)
         write_definitions(writer, definitions)
@@ -278,9 +279,9 @@ class Archive:
                 number = numbers[kind]
                 _otf2.MarkerWriter_WriteDefMarker(writer, number, group, category, getattr(_otf2, severity))
         for marker, kind in zip(markers, kinds, strict=True):
-            one = marker.location is not None
-            scope = getattr(_otf2, f"MARKER_SCOPE_{marker.scope if one else 'GLOBAL'}")
-            reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
+            is_local = marker.location is not None
+            scope = getattr(_otf2, f"MARKER_SCOPE_{marker.scope if is_local else 'GLOBAL'}")
+            reference = marker.location if is_local else _otf2.UNDEFINED_UINT64.value
             text = plain_text(marker.text)
             _otf2.MarkerWriter_WriteMarker(writer, marker.time, marker.duration, numbers[kind], scope, reference, text)
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)

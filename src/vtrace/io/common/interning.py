@@ -68,4 +68,4 @@ def share_empty(holder: Any, but: str) -> None:
 
 @lru_cache
 def _names(kind: Any) -> list[str]:
-    return [one.name for one in fields(kind)]
+    return [entry.name for entry in fields(kind)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,8 +15,8 @@ import msgpack
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
+from vtrace.io.common.arrays import view
 from vtrace.io.common.interning import same_array
-from vtrace.io.common.listener import NOBODY, Listener
 from vtrace.io.common.schema import Prototypes, declare, library
 from vtrace.io.local import records
 from vtrace.io.local.local_files import INDEX, Stream
@@ -124,11 +124,6 @@ def complaint() -> tuple[int, str]:
     return code, _text.buffer.value.decode("utf-8", "replace").strip() if code else ""
 
 
-def _copied(pointer: Any, count: int, kind: type[np.unsignedinteger] = np.uint64) -> np.ndarray[Any, Any]:
-    """A copy of count numbers that C owns."""
-    return np.frombuffer(ctypes.string_at(pointer, np.dtype(kind).itemsize * count), kind)
-
-
 def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
     """The error for an OTF2_ErrorCode, with OTF2's text."""
     names = (_otf2.ERROR_ENOSPC.value, _otf2.ERROR_EDQUOT.value, _otf2.ERROR_EFBIG.value)
@@ -137,6 +132,33 @@ def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
     return VtraceError(f"{where}: OTF2 could not {action}: {description}{f' ({text})' if text else ''}", hint)
 
 
+class Listener:
+    """Gets the events of a location in full batches while the kernel writes them (csrc/otf2_writer/listener.h)."""
+
+    _Full = ctypes.CFUNCTYPE(ctypes.c_int)
+
+    def __init__(self, batch: int | None, take: Callable[[], None]) -> None:
+        """batch: address of a struct vt_batch, whose last events are left in it; None: no listener. take: takes the
+        events of the full batch, and clears it."""
+        self.batch, self._take = batch, take
+        self.full = self._Full(self._on_full)
+        self._error: BaseException | None = None
+
+    def _on_full(self) -> int:
+        try:
+            self._take()
+        except BaseException as error:  # no exception may reach C
+            self._error = error
+            return 1
+        return 0
+
+    def check(self) -> None:
+        """Raises the exception that `take` has raised."""
+        if self._error is not None:
+            raise self._error
+
+
+NO_LISTENER = Listener(None, lambda: None)
 _NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
 
 
@@ -206,7 +228,8 @@ class SampledStream:
 
 @dataclass(slots=True)
 class Transcoded:
-    """The events that were written for one location. Times in ns since the archive's zero."""
+    """The events that were written for one location, by the names of struct vt_transcoded. Times in ns since the
+    archive's zero."""
 
     counts: dict[str, int]
     """OTF2's name of an event ("Enter", "MpiSend" ...) -> number of such events; only events that occur."""
@@ -257,6 +280,11 @@ class Transcoded:
 
 def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:
     return np.empty(0, INDEX) if stream is None else np.ascontiguousarray(stream.index)
+
+
+def _ids(address: int | None, count: int) -> U4:
+    """A copy of ids, which C has in 64 bits each; one object for equal ones."""
+    return same_array(view(address, count, np.uint64).astype(np.uint32)) if count else empty4()
 
 
 class Kernel:
@@ -328,40 +356,26 @@ class Kernel:
         if code:
             raise self.error(code, error, stream)
         try:
-            lists = [
-                _copied(pointer, count)
-                for pointer, count in (
-                    (found.functions, found.nfunctions),
-                    (found.addresses, found.naddresses),
-                    (found.regions, found.nregions),
-                    (found.comms, found.ncomms),
-                    (found.handles, found.nhandles),
-                    (found.messages, 3 * found.nmessages),
-                )
-            ]
-            first, last, event = int(found.first_ticks), int(found.last_ticks), int(found.event_ticks)
-            memory, threads = bool(found.memory), bool(found.threads)
+            return Scan(
+                functions=_ids(found.functions, found.nfunctions),
+                addresses=same_array(view(found.addresses, found.naddresses, np.uint64).copy()),
+                regions=_ids(found.regions, found.nregions),
+                comms=_ids(found.comms, found.ncomms),
+                handles=_ids(found.handles, found.nhandles),
+                first_ticks=found.first_ticks,
+                last_ticks=found.last_ticks,
+                memory=bool(found.memory),
+                threads=bool(found.threads),
+                messages=view(found.messages, 3 * found.nmessages, np.uint64).copy().reshape(-1, 3)
+                if found.nmessages
+                else _NO_MESSAGES,
+                stored=int(index["stored_bytes"].sum()),
+                classes=int(np.bitwise_or.reduce(index["classes"], initial=0)),
+                records=int(index["records"].sum()),
+                event_ticks=found.event_ticks,
+            )
         finally:
             self.library.vt_kernel_scan_free(ctypes.byref(found))
-        functions, addresses, *ids, messages = lists
-        numbers = (same_array(array.astype(np.uint32)) if len(array) else empty4() for array in (functions, *ids))
-        offsets, regions, comms, handles = numbers
-        return Scan(
-            functions=offsets,
-            addresses=same_array(addresses),
-            regions=regions,
-            comms=comms,
-            handles=handles,
-            first_ticks=first,
-            last_ticks=last,
-            memory=memory,
-            threads=threads,
-            messages=messages.reshape(-1, 3) if len(messages) else _NO_MESSAGES,
-            stored=int(index["stored_bytes"].sum()),
-            classes=int(np.bitwise_or.reduce(index["classes"], initial=0)),
-            records=int(index["records"].sum()),
-            event_ticks=event,
-        )
 
     def samples(self, stream: Stream) -> SampleScan:
         """The content of a stream's samples. Raises FormatError (path, offset of the block) for damage."""
@@ -371,10 +385,9 @@ class Kernel:
         if code:
             raise self.error(code, error, stream)
         try:
-            frames, weights = _copied(found.frames, found.nframes), _copied(found.weights, found.nweights)
             return SampleScan(
-                frames=same_array(frames),
-                weights=same_array(weights),
+                frames=same_array(view(found.frames, found.nframes, np.uint64).copy()),
+                weights=same_array(view(found.weights, found.nweights, np.uint64).copy()),
                 samples=found.samples,
                 first_ticks=found.first_ticks,
                 last_ticks=found.last_ticks,
@@ -398,14 +411,13 @@ class Kernel:
         if code:
             raise self._error_of(code, error, stream, sampled)
         try:
-            parents = _copied(found.parents, found.count, np.uint32)
-            return ContextTree(parents, _copied(found.steps, found.count, np.uint32))
+            return ContextTree(*(view(at, found.count, np.uint32).copy() for at in (found.parents, found.steps)))
         finally:
             self.library.vt_kernel_contexts_free(ctypes.byref(found))
 
     def transcode(
         self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
-        *, listener: Listener = NOBODY,
+        *, listener: Listener = NO_LISTENER,
     ) -> Transcoded:  # fmt: skip
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
 
@@ -444,7 +456,12 @@ class Kernel:
         return self.error(code, error, stream)
 
     def heap(  # noqa: PLR0917
-        self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int, listener: Listener = NOBODY
+        self,
+        evt_writer: int,
+        streams: Sequence[Stream],
+        maps: Maps,
+        metric_class: int,
+        listener: Listener = NO_LISTENER,
     ) -> Transcoded:
         """Writes the heap of a process as Metric events of bytes and blocks in use. streams: of its locations.
 
@@ -473,21 +490,14 @@ class Kernel:
         return found
 
     def _transcoded(self, result: ctypes.Structure) -> Transcoded:
-        notes, gaps = np.zeros(result.nnotes, _NOTE), np.zeros(result.ngaps, _GAP)
-        waits = np.zeros(result.nwaits, _WAIT)
-        for array, source in ((notes, result.notes), (gaps, result.gaps), (waits, result.waits)):
-            if len(array):
-                ctypes.memmove(array.ctypes.data, source, array.nbytes)
         counts = {name: count for name, count in zip(self._names, result.counts[:], strict=True) if count}
-        return Transcoded(
-            counts=counts, first_ns=result.first_ns, last_ns=result.last_ns, events=result.events, lost=result.lost,
-            clamped=result.clamped, unmapped=result.unmapped, closed=result.closed, stray_leaves=result.stray_leaves,
-            flush_ns=result.flush_ns, off_ns=result.off_ns, limit_ns=result.limit_ns if result.limit_classes else None,
-            flushes=result.flushes, lost_by={why: n for why, n in enumerate(result.lost_by[:]) if n},
-            dropped=result.dropped, dropped_ns=result.dropped_ns, unended=result.unended, unbegun=result.unbegun,
-            unmatched=result.unmatched, notes=notes.tolist(), limit_why=result.limit_why,
-            limit_classes=result.limit_classes, gaps=gaps.tolist(), waits=waits.tolist(),
-        )  # fmt: skip
+        values = {name: getattr(result, name) for name in Transcoded.__slots__}
+        values |= {"counts": counts, "lost_by": {why: n for why, n in enumerate(result.lost_by[:]) if n}}
+        values["limit_ns"] = result.limit_ns if result.limit_classes else None
+        values["notes"] = view(result.notes, result.nnotes, _NOTE).tolist()
+        values["gaps"] = view(result.gaps, result.ngaps, _GAP).tolist()
+        values["waits"] = view(result.waits, result.nwaits, _WAIT).tolist()
+        return Transcoded(**values)
 
     def error(self, code: int, error: ctypes.Structure, stream: Stream | None) -> Exception:
         """The exception for the result of a function of the kernel."""

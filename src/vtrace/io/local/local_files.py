@@ -143,9 +143,9 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
     if len(whole) == len(files) and None not in whole.values():
         return {key: stream for key, stream in sorted(whole.items()) if stream}
     rows = np.concatenate([np.empty(0, INDEX), *(file.blocks for file in files)])
-    owners = np.repeat(np.arange(len(files)), [len(file.blocks) for file in files])
+    file_of_row = np.repeat(np.arange(len(files)), [len(file.blocks) for file in files])
     order = np.lexsort((rows["sequence"], rows["location"], rows["content"]))
-    rows, owners = rows[order], owners[order]
+    rows, file_of_row = rows[order], file_of_row[order]
     named = rows["content"].astype(np.uint64) << np.uint64(32) | rows["location"]
     keys, begins = np.unique(named, return_index=True)
     ends = [*begins[1:], len(rows)]
@@ -154,9 +154,9 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
     found = {}
     for key in sorted(parts.keys() | own.keys()):
         part = parts.get(key, slice(0, 0))
-        chosen = _choose(rows[part], owners[part], files)
+        chosen = _choose(rows[part], file_of_row[part], files)
         used = own.get(key, [])
-        used = used + [files[n] for n in np.unique(owners[part][chosen]) if files[n] not in used]
+        used = used + [files[n] for n in np.unique(file_of_row[part][chosen]) if files[n] not in used]
         found[key] = _stream(key, rows[part][chosen], used)
     return found
 
@@ -171,7 +171,7 @@ def _whole(file: LocalFile) -> Stream | None:
     return Stream(location=head.location, content=head.content, index=rows, files=[file], problems=[])
 
 
-def _choose(rows: Rows, owners: Array, files: list[LocalFile]) -> list[int]:
+def _choose(rows: Rows, file_of_row: Array, files: list[LocalFile]) -> list[int]:
     """Chooses rows (ascending sequence), so that each sequence number comes once."""
     begins = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1))
     if len(begins) == len(rows):
@@ -180,7 +180,7 @@ def _choose(rows: Rows, owners: Array, files: list[LocalFile]) -> list[int]:
     for begin, end in pairwise([*begins.tolist(), len(rows)]):
         copies = list(range(begin, end))
         if len(copies) > 1:
-            good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[owners[n]], rows[n])]
+            good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[file_of_row[n]], rows[n])]
             chunks = [n for n in copies if rows[n]["form"] == CHUNK_FORM]
             copies = good or sorted(chunks or copies, key=lambda n: -int(rows[n]["raw_bytes"]))
         chosen.append(copies[0])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import VtraceError
-from vtrace.io.common.arrays import Array
+from vtrace.io.common.arrays import view
 from vtrace.io.common.schema import declare, library
 from vtrace.io.local.kernel import RESULTS, Error, IndexRows, Kernel
 from vtrace.io.local.local_files import Stream
@@ -60,7 +60,8 @@ class Parts:
 
 @dataclass(kw_only=True)
 class Repaired:
-    """The results of the repair between clocks: numbers of messages and of calls of collectives; times in ns."""
+    """The results of the repair between clocks, by the names of struct vt_repaired: numbers of messages and of calls of
+    collectives; times in ns."""
 
     messages: int
     reversed_messages: int
@@ -105,7 +106,7 @@ class Ends:
                 raise VtraceError("cannot write a temporary file", "is the disk full? --no-repair needs no such file")
             if code:
                 raise self._kernel.error(code, error, streams[which.value])
-            found = _array(ends.pieces, ends.npieces, PIECE)
+            found = view(ends.pieces, ends.npieces, PIECE).copy()
             found["file"] = number
             return found
         finally:
@@ -121,26 +122,10 @@ def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
     if code:
         raise VtraceError("not enough memory to repair the times", "--no-repair skips the repair")
     try:
-        first = _array(found.first, parts.nclocks + 1, np.dtype("<u8"))
-        knots = _array(found.knots, int(first[-1]), _KNOT)
+        first = view(found.first, parts.nclocks + 1, np.uint64).copy()
+        knots = view(found.knots, int(first[-1]), _KNOT).copy()
     finally:
         kernel.library.vt_kernel_repair_free(ctypes.byref(found))
     by_clock = np.split(knots, first[1:-1].astype(np.int64))
-    return Repaired(
-        messages=found.messages,
-        reversed_messages=found.reversed_messages,
-        collectives=found.collectives,
-        reversed_collectives=found.reversed_collectives,
-        most=found.most,
-        largest=found.largest,
-        ignored=found.ignored,
-        left=found.left,
-        knots=[(k["ns"].copy(), k["shift"].copy()) for k in by_clock],
-    )
-
-
-def _array(address: int | None, count: int, kind: np.dtype[Any]) -> Array:
-    found = np.zeros(count, kind)
-    if count and address:
-        ctypes.memmove(found.ctypes.data, address, found.nbytes)
-    return found
+    values = {name: getattr(found, name) for name in Repaired.__dataclass_fields__ if name != "knots"}
+    return Repaired(**values, knots=[(k["ns"].copy(), k["shift"].copy()) for k in by_clock])

@@ -59,14 +59,3 @@ def read_samples(kernel: Kernel, stream: Stream, number: int) -> Iterator[Sample
 
 def _group(words: list[int]) -> tuple[int, tuple[int, ...]]:
     return words[0] & r.ID_MAX, tuple(words[1:])
-
-
-def count_samples(kernel: Kernel, stream: Stream) -> int:
-    """The number of samples of a stream, without those after damage."""
-    total = 0
-    for number, row in enumerate(stream.index):
-        try:
-            total += int(row["records"]) or sum(1 for _ in read_samples(kernel, stream, number))
-        except FormatError:
-            continue
-    return total

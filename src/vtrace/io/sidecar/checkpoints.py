@@ -22,10 +22,10 @@ LARGEST = 1 << 28
 
 def pack(checkpoints: Array, calls: Array) -> bytes:
     """A block: CHECKPOINT, and CHECKPOINT_CALL for each of their calls that are not common."""
-    owner = np.repeat(np.arange(len(checkpoints)), checkpoints["depth"] - checkpoints["common"])
+    checkpoint = np.repeat(np.arange(len(checkpoints)), checkpoints["depth"] - checkpoints["common"])
     columns = [_differences(checkpoints["number"]), _differences(checkpoints["time"])]
     columns += [checkpoints["depth"], checkpoints["common"]]
-    columns += [checkpoints["time"][owner] - calls["enter"], checkpoints["number"][owner] - calls["number"]]
+    columns += [checkpoints["time"][checkpoint] - calls["enter"], checkpoints["number"][checkpoint] - calls["number"]]
     columns += [calls["inside"], calls["flushed"], calls["region"]]
     return np.array([len(checkpoints), len(calls)], "<u4").tobytes() + b"".join(c.tobytes() for c in columns)
 
@@ -51,9 +51,9 @@ def unpack(text: bytes) -> tuple[Array, Array]:
         raise ValueError("depths")
     for name in ("number", "time"):
         checkpoints[name] = np.cumsum(checkpoints[name], dtype=checkpoints[name].dtype)
-    owner = np.repeat(np.arange(len(checkpoints)), fresh)
-    calls["enter"] = checkpoints["time"][owner] - calls["enter"]
-    calls["number"] = checkpoints["number"][owner] - calls["number"]
+    checkpoint = np.repeat(np.arange(len(checkpoints)), fresh)
+    calls["enter"] = checkpoints["time"][checkpoint] - calls["enter"]
+    calls["number"] = checkpoints["number"][checkpoint] - calls["number"]
     return checkpoints, calls
 
 

@@ -21,10 +21,14 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
-from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.outfile import complete
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.records import checksum
+
+try:  # hashlib loads OpenSSL for its other algorithms
+    from _blake2 import blake2b as blake2b
+except ImportError:  # Python may be built without its own module
+    from hashlib import blake2b as blake2b
 
 FOLDER = "vtrace"
 COVERAGE = "coverage", 1

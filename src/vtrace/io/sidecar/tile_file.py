@@ -38,7 +38,7 @@ MAGIC = b"VTTILES\n"
 _SCHEMA = Schema("vt_tiles_schema")
 COLUMN = _SCHEMA.enumerations["vt_tile_column"]
 """The columns of a tile by name; from FIRST_CLASS on the time of each class."""
-BINS, FAN = _SCHEMA.constants["TILE_BINS"], _SCHEMA.constants["TILE_FAN"]
+BINS = _SCHEMA.constants["TILE_BINS"]
 BLOCKS, BLOCK_TIMES = 254, 255
 """Levels of the index that have no tiles: blocks of a location's checkpoints (checkpoints.py), and the times of the
 first checkpoint of each block (int64, ns)."""
@@ -80,16 +80,16 @@ def write(
     """
     written: list[str] = []
     try:
-        _write(
-            archive,
-            of,
-            index=index,
-            scratch=scratch,
-            classes=classes,
-            problems=problems,
-            beside=beside,
-            done=written.append,
-        )
+        begins = _write_frames(archive, of, index, scratch)
+        written.append(DATA)
+        for name, what in BESIDE.items():
+            sidecar.write(archive, *what, of, beside[name])
+            written.append(what[0])
+        columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}
+        columns |= dict.fromkeys(("bytes", "at", "size"), np.uint32)
+        table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()} | {"offset": begins}
+        names = {"classes": list(classes), "problems": list(problems)}
+        sidecar.write(archive, *TILES, of, sidecar.SidecarTable(table, names))
     except BaseException:
         paths = [archive / sidecar.FOLDER / name for name in [*written, *([TILES[0]] if written else [])]]
         for path in paths:
@@ -98,11 +98,8 @@ def write(
         raise
 
 
-def _write(
-    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, *, classes: Sequence[str], problems: Sequence[str],
-    beside: Mapping[str, sidecar.SidecarTable], done: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Writes the files. done: gets the name of each after it has replaced an older one."""
+def _write_frames(archive: Path, of: str, index: TileIndex, scratch: BinaryIO) -> Array:
+    """Writes tiles.data; returns the offset in the file of the frame of each tile."""
     _, first, frame = np.unique(index.offset, return_index=True, return_inverse=True)
     order = np.argsort(first)  # by the first tile in the index, so that the order does not depend on threads
     sizes, begins = index.bytes[first], np.empty(len(first), np.uint64)
@@ -112,17 +109,8 @@ def _write(
         scratch.flush()
         for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
             file.write(os.pread(scratch.fileno(), size, offset))
-    done(DATA)
-    for name, what in BESIDE.items():
-        sidecar.write(archive, *what, of, beside[name])
-        done(what[0])
-    columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}
-    columns |= dict.fromkeys(("bytes", "at", "size"), np.uint32)
-    table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}
-    table["offset"] = begins[frame]
-    sidecar.write(
-        archive, *TILES, of, sidecar.SidecarTable(table, {"classes": list(classes), "problems": list(problems)})
-    )
+    found: Array = begins[frame]
+    return found
 
 
 class TileFile:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from vtrace.io.common.hashing import blake2b
 from vtrace.io.local.records import COMM_KINDS
+from vtrace.io.sidecar.sidecar import blake2b
 from vtrace.unify.merge.members import Identity
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalComm, ProcessDefinitions

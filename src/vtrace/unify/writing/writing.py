@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 from vtrace.console import some
 from vtrace.io.archive.writer import Archive
-from vtrace.io.common.listener import NOBODY, Listener
-from vtrace.io.local.kernel import Transcoded
+from vtrace.io.local.kernel import NO_LISTENER, Listener, Transcoded
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
@@ -48,7 +47,7 @@ class _Nobody:
     order: Sequence[int] = ()
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
-        return nullcontext(NOBODY)
+        return nullcontext(NO_LISTENER)
 
     def end(self, ranks: Ranks) -> None:
         pass

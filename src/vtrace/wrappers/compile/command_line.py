@@ -52,8 +52,8 @@ class Line:
         self.links = bool(self.inputs) and not flags & _NOT_LINKED and not only_headers
         self.shared = "-shared" in flags or "--shared" in flags
         # libtool links C++ libraries with -nostdlib and names the standard libraries itself.
-        alone = _UNTRACED[:-1] if self.shared else _UNTRACED
-        self.untraced = next((word for word in alone if word in flags), None) if self.links else None
+        options = _UNTRACED[:-1] if self.shared else _UNTRACED
+        self.untraced = next((word for word in options if word in flags), None) if self.links else None
         self.sanitized = next((word for word in self.words if _REPLACES_LIBC.match(word)), None)
         self.probe = _is_probe([*self.inputs, self.output])
         self.debug = any(word.startswith("-g") for word in self.words)

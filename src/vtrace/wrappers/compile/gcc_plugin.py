@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The plug-in with which gcc calls vtrace's hooks after inlining (csrc/hooks/gcc_plugin.cc). vtrace compiles it for the
-user's gcc at first use, and keeps it in the cache."""
+user's gcc at first use, and keeps it in the cache. Asks a compiler for its kind: gcc or clang."""
 
 from __future__ import annotations
 
@@ -15,13 +15,31 @@ from collections.abc import Sequence
 
 from vtrace.errors import VtraceError
 from vtrace.wrappers.compile.cache import cache_directory, check_trusted, make_cache_directory
-from vtrace.wrappers.compile.compiler_answers import answer
 
 SOURCE = "gcc_plugin.cc"
 _OWN = re.compile("-f(no-)?instrument-functions.*")
 """Options of the user that choose hooks before inlining."""
 _CXX = ("g++", "c++", "clang++")
 _LANGUAGES = {"C": "c", "C++": "c++", "Fortran": "f95"}
+
+
+def answer(words: list[str]) -> str:
+    """The text that a command prints on standard output. Raises VtraceError if it cannot run."""
+    try:
+        done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise VtraceError(f"cannot run {words[0]}: {error.strerror}", "check its permissions") from None
+    return done.stdout.decode(errors="replace")
+
+
+def is_clang(version: str) -> bool:
+    """True for clang's answer to --version, and for those of compilers made from it."""
+    return re.search(r"clang|Intel.*oneAPI DPC", version) is not None
+
+
+def is_gcc(version: str) -> bool:
+    """True for the answer to --version of a compiler of gcc."""
+    return "Free Software Foundation" in version and not is_clang(version)
 
 
 def without_plugin(compiler: list[str], args: Sequence[str], directory: str) -> str:

@@ -8,9 +8,8 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import plain
 from vtrace.wrappers.compile import gcc_plugin
 from vtrace.wrappers.compile.command_line import Line
-from vtrace.wrappers.compile.compiler_answers import answer, is_clang, is_gcc
+from vtrace.wrappers.compile.gcc_plugin import answer, is_clang, is_gcc
 from vtrace.wrappers.compile.options import Language, Options
 
 # gcc looks for these texts in the paths of source files: C library, compiler and C++ library, wherever installed. The
@@ -87,7 +86,7 @@ _UNSLED = re.compile(
 """Options of the user with which the compiler writes no sleds, or other code in their places, or that choose hooks."""
 
 
-def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str = "compinst") -> list[str]:
+def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str) -> list[str]:
     """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
     "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. Raises UsageError for "sleds"
     and "plugin" if the compiler does not have that way."""
@@ -95,10 +94,10 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     compiler = [*compiler, *(arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc=")))]
     version = answer([*compiler, "--version"])
     wanted = way in ("sleds", "compinst")
-    lacks = _without_sleds(compiler, args, version) if wanted else ""
-    if lacks and way == "sleds":
-        raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
-    if wanted and not lacks:
+    reason = _without_sleds(compiler, args, version) if wanted else ""
+    if reason and way == "sleds":
+        raise UsageError(f"-vt:inst sleds: {compiler[0]}: {reason}", "use -vt:inst compinst")
+    if wanted and not reason:
         # A tail call comes after the function's leave: the function's time would lack its last act.
         whole = "-fno-optimize-sibling-calls"
         if is_clang(version):
@@ -120,11 +119,11 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
 def _plugin_flags(compiler: list[str], args: list[str], language: Language, way: str, *, version: str) -> list[str]:
     """The flag for vtrace's plug-in for gcc; none if gcc cannot have it. Raises UsageError then for way "plugin"."""
     directory = library_directory()
-    lacks = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
-    if lacks and way == "plugin":
-        raise UsageError(f"-vt:inst plugin: {compiler[0]}: {lacks}", "use -vt:inst compinst")
+    reason = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
+    if reason and way == "plugin":
+        raise UsageError(f"-vt:inst plugin: {compiler[0]}: {reason}", "use -vt:inst compinst")
     try:
-        return [] if lacks else [f"-fplugin={gcc_plugin.plugin(compiler, language.name, directory)}"]
+        return [] if reason else [f"-fplugin={gcc_plugin.plugin(compiler, language.name, directory)}"]
     except VtraceError as error:
         if way == "plugin":
             raise
@@ -170,15 +169,15 @@ def _content(path: str) -> bytes:
 def how_functions(compiler: list[str]) -> str:
     """Describes how vtrace-cc records functions with this compiler, and which install would improve it."""
     version = answer([*compiler, "--version"])
-    why = _without_sleds(compiler, [], version)
-    if not why:
+    no_sleds = _without_sleds(compiler, [], version)
+    if not no_sleds:
         return "functions by sleds"
     if not is_gcc(version):
-        return f"functions by hooks ({why})"
-    lacks = gcc_plugin.without_plugin(compiler, [], library_directory())
-    if not lacks:
-        return f"functions by hooks of vtrace's plug-in ({why})"
-    return f"functions by hooks before inlining, without those of system headers ({why}; {lacks})"
+        return f"functions by hooks ({no_sleds})"
+    no_plugin = gcc_plugin.without_plugin(compiler, [], library_directory())
+    if not no_plugin:
+        return f"functions by hooks of vtrace's plug-in ({no_sleds})"
+    return f"functions by hooks before inlining, without those of system headers ({no_sleds}; {no_plugin})"
 
 
 def _without_sleds(compiler: list[str], args: list[str], version: str) -> str:
@@ -205,10 +204,10 @@ def _has_sleds(directory: str) -> bool:
     return b"vt_module_sleds" in _content(os.path.join(directory, HOOKS))
 
 
-def library_directory(environ: Mapping[str, str] = os.environ) -> str:
+def library_directory() -> str:
     """The directory of libvtrace.so.1: below VT_PREFIX if set, else in the package. Raises VtraceError if the library
     is missing there."""
-    prefix = environ.get("VT_PREFIX")
+    prefix = os.environ.get("VT_PREFIX")
     if not prefix:
         if not (paths.LIB / "libvtrace.so.1").exists():
             raise VtraceError(f"{paths.LIB}: no libvtrace.so.1", "install vtrace again, or set VT_PREFIX")
@@ -340,11 +339,7 @@ def is_coarray_compiler(compiler: list[str]) -> bool:
 
 def _wrapped_by(caf: str) -> list[str]:
     """The compiler that caf calls; caf --wraps prints "caf wraps /usr/bin/mpif90"."""
-    try:
-        done = subprocess.run([caf, "--wraps"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise VtraceError(f"cannot run {caf}: {error.strerror}", "check its permissions") from None
-    return done.stdout.split()[-1:]
+    return answer([caf, "--wraps"]).split()[-1:]
 
 
 def mpicc_of_library(args: list[str]) -> str | None:

@@ -76,8 +76,8 @@ def _is_bundle(directory: Path) -> bool:
 
 def _plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The plan without the parts for this machine: the user's LD_PRELOAD, and the directory of the local files."""
-    own = Choices(chosen.words)
-    own.__dict__ |= vars(chosen) | {"prefix": None, "unify": False}
+    own = chosen.of_program(chosen.words)
+    own.prefix, own.unify = None, False
     here = {name: value for name, value in environ.items() if name not in _LEFT_OUT}
     return start.plan(own, here) if own.words else preload.plan_for_any(own, here)
 

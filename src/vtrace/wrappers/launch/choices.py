@@ -104,6 +104,12 @@ class Choices:
         self.force = False
         self.verbose = False
 
+    def of_program(self, words: list[str]) -> Choices:
+        """The same options for another program."""
+        other = Choices(words)
+        other.__dict__ |= {name: value for name, value in vars(self).items() if name != "words"}
+        return other
+
 
 def parse(words: list[str]) -> Choices | None:
     """Reads the options before the program; None if click must handle the words, for help or an error message.

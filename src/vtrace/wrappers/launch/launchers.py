@@ -52,8 +52,9 @@ _FLUX = """
 -input -output -error -job-name -flags -dependency -begin-time -requires -cwd -label -signal -add-file -shell
 """.split()
 
+_MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun")
 _OPTIONS = {
-    **dict.fromkeys(("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun"), _MPIEXEC),
+    **dict.fromkeys(_MPIEXECS, _MPIEXEC),
     "srun": _SRUN,
     "aprun": _APRUN,
     "jsrun": _JSRUN,
@@ -76,7 +77,7 @@ _TWO_VALUES = ("-env", "-genv", "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca"
 _BEFORE = {"taskset": 1, "timeout": 1, "chrt": 1}
 """Command -> number of words before the program that are not options."""
 _DIRECTORIES = {
-    **dict.fromkeys(("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun"), ("-wdir", "-wd")),
+    **dict.fromkeys(_MPIEXECS, ("-wdir", "-wd")),
     "srun": ("-D", "-chdir"),
     "jsrun": ("-h", "-chdir"),
     "flux": ("-cwd",),
@@ -84,7 +85,7 @@ _DIRECTORIES = {
 }
 _FILES = ("-configfile", "-app", "-multi-prog", "-erf_input")
 """Options that name a file with the list of programs."""
-LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun", "prun", "oshrun", "srun", "aprun", "jsrun", "flux")
+LAUNCHERS = (*_MPIEXECS, "srun", "aprun", "jsrun", "flux")
 _SUBCOMMANDS = ("run", "mini")
 
 
@@ -114,9 +115,9 @@ def programs_in(words: list[str], environ: Mapping[str, str]) -> list[Launched]:
     begin = 1
     while begin < len(words):
         end = words.index(":", begin) if parallel and ":" in words[begin:] else len(words)
-        one = _program(words, begin, end=end, kind=kind, environ=environ)
-        if one:
-            found.append(one)
+        program = _program(words, begin, end=end, kind=kind, environ=environ)
+        if program:
+            found.append(program)
         begin = end + 1
     return found
 
@@ -171,7 +172,7 @@ def _is_program(word: str, environ: Mapping[str, str], directory: str) -> bool:
 def mpicc_of(launcher: str) -> str | None:
     """The compiler command of a launcher's MPI, in the launcher's directory: mpicc.openmpi for mpiexec.openmpi."""
     directory, name = os.path.split(launcher)
-    for other in ("mpiexec", "mpirun", "orterun", "prterun", "prun"):
+    for other in _MPIEXECS[:-1]:
         if name.startswith(other):
             ending = name.removeprefix(other).replace(".hydra", "")
             for place in (os.path.join(directory, f"mpicc{ending}"), os.path.join(directory, "mpicc")):

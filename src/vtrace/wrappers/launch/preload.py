@@ -17,7 +17,7 @@ from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
-from vtrace.wrappers.launch.counter_names import settings_of, split_names
+from vtrace.wrappers.launch.counters import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "_lib")
@@ -48,7 +48,7 @@ class Start:
     compiler command and name of the launcher's MPI, None if unknown.
     """
 
-    def __init__(self, environ: Mapping[str, str], directory: str = ".", launched: bool = False) -> None:
+    def __init__(self, environ: Mapping[str, str], directory: str, launched: bool) -> None:
         self.environ = dict(environ)
         self.directory = directory
         self.launched = launched
@@ -155,7 +155,9 @@ def native_counters(text: str, environ: Mapping[str, str]) -> tuple[list[str], l
 
     files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
     warnings = [
-        f"{file.path}:{one.line}:{one.column}: {one.text}: line left out" for file in files for one in file.errors
+        f"{file.path}:{error.line}:{error.column}: {error.text}: line left out"
+        for file in files
+        for error in file.errors
     ]
     names, problems = natives(split_names(text), files)
     return names, [*warnings, *(f"--counters: {problem}" for problem in problems)]

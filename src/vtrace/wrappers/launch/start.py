@@ -66,7 +66,7 @@ def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
 def plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The command to start and its environment, for a program or a launcher. Raises VtraceError."""
     made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
-    return made or preload.plan(chosen.words, chosen, Start(environ, launched=launchers.rank(environ) is not None))
+    return made or preload.plan(chosen.words, chosen, Start(environ, ".", launchers.rank(environ) is not None))
 
 
 def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
@@ -112,12 +112,12 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
         return made
     made = Plan([])
     at = 0
-    for one in found:
-        inner = _plan_inner(words, one, chosen, environ)
-        _common_prefix(made, inner, len(found) > 1 and not environ.get("VT_FILE_PREFIX"), words[one.begin])
+    for program in found:
+        inner = _plan_inner(words, program, chosen, environ)
+        _common_prefix(made, inner, len(found) > 1 and not environ.get("VT_FILE_PREFIX"), words[program.begin])
         made.shown |= inner.changes | inner.shown
-        made.words += [*words[at : one.begin], *_in_front(inner, environ), *inner.words]
-        at = one.end
+        made.words += [*words[at : program.begin], *_in_front(inner, environ), *inner.words]
+        at = program.end
         made.warnings += [text for text in inner.warnings if text not in made.warnings]
         made.details += [text for text in inner.details if text not in made.details]
     made.words += words[at:]
@@ -131,30 +131,27 @@ def _missing_file(words: list[str]) -> str:
     return f" ({missing}: no such file here)" if missing else ""
 
 
-def _plan_inner(words: list[str], one: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
+def _plan_inner(words: list[str], program: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The plan for one program of a launcher. The program may be a launcher, too: mpiexec -n 2 numactl -N 0 ./a.out."""
-    behind = words[one.begin : one.end]
-    from vtrace.wrappers.launch.choices import Choices
-
-    own = Choices(behind)
-    own.__dict__ |= {name: value for name, value in vars(chosen).items() if name != "words"}
+    behind = words[program.begin : program.end]
+    own = chosen.of_program(behind)
     if launchers.kind_of(behind):
         made = _plan_launcher(own, environ)
         if made:
             return made
     parallel = launchers.kind_of(words) in launchers.LAUNCHERS
-    start = Start(environ, one.directory, parallel or launchers.rank(environ) is not None)
+    start = Start(environ, program.directory, parallel or launchers.rank(environ) is not None)
     if parallel:
         path = locate(words[0], environ)
         start.launcher, start.mpicc, start.family = words[0], launchers.mpicc_of(path), family_of_launcher(path)
     try:
         return preload.plan(behind, own, start)
     except NoProgramError:
-        if one.directory == ".":
+        if program.directory == ".":
             raise
         # The hosts of the run may have another directory of this name.
         raise VtraceError(
-            f"{behind[0]}: not found in {one.directory} here", "put vtrace run before the program"
+            f"{behind[0]}: not found in {program.directory} here", "put vtrace run before the program"
         ) from None
 
 

@@ -11,17 +11,15 @@ if the argument is CHARACTER.
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from vtrace.wrappers.mpi_shim.fortran_locals import Entry, locals_of, pairs
-from vtrace.wrappers.mpi_shim.generate import Templates, barriers
-from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, exported_symbols, soname
+from vtrace.wrappers.mpi_shim.fortran_locals import Entry, locals_of
+from vtrace.wrappers.mpi_shim.generate import Templates, add_arguments, barriers
+from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, exported_symbols, forum_data, soname
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +59,8 @@ def bindings(libraries: Sequence[Path]) -> list[Binding]:
 @functools.cache
 def _standard() -> dict[str, tuple[str, list[ArgumentMeaning], list[ArgumentMeaning]]]:
     """Name in lower case -> name in C, Fortran parameters, and parameters of the variant with large counts."""
-    text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known = {}
-    for key, entry in json.loads(text).items():
+    for key, entry in forum_data().items():
         given = [p for p in entry["parameters"] if "f90_parameter" not in (p["suppress"] or "")]
         all_ = [(ArgumentMeaning(p["name"], p["kind"], p["param_direction"], False), p["large_only"]) for p in given]
         known[key] = (entry["name"], [m for m, large in all_ if not large], [m for m, _ in all_])
@@ -168,10 +165,7 @@ def wrapper(entry: Entry, templates: Templates) -> str:
     holes["BARRIERS"] = barriers(entry.function)
     holes |= {f"AT_{name}": f"vt_a{i}" for i, name in enumerate(entry.arguments)}
     holes |= {f"LENGTH_{name}": f"vt_l{i}" for i, name in enumerate(entry.texts)}
-    for meaning, argument in pairs(entry.function):
-        holes[meaning.name] = argument.name
-        if meaning.kind == "COMMUNICATOR":
-            holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    add_arguments(holes, entry.function)
     if holes.get("IN_COMM") in entry.arguments:  # the locals are declared in $BEGIN, too late for $COMM_FIRST
         holes["COMM_FIRST"] = f"PMPI_Comm_f2c(*(MPI_Fint *)vt_a{entry.arguments.index(holes['IN_COMM'])})"
     definition = Template(template).substitute(holes).rstrip()

@@ -44,7 +44,7 @@ class Local:
 
 def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local | None:
     """The variable for one argument of the C function; None if the Fortran argument cannot be converted."""
-    at, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
+    address, name = f"vt_a{entry.arguments.index(meaning.name)}", argument.name
     before, _, behind = argument.text.rpartition(name)
     pointer = f"{before}*" if behind.startswith("[") else before
     pointed = pointer.rstrip().endswith("*")
@@ -52,19 +52,19 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
         return None
     if meaning.kind == "BUFFER":
         conversion = "vt_fortran_described" if entry.described else "vt_fortran_buffer"
-        return Local([f"const void *{name} = {conversion}({at});"])
+        return Local([f"const void *{name} = {conversion}({address});"])
     if meaning.kind == "STATUS":
         ignore = "MPI_STATUSES_IGNORE" if meaning.array else "MPI_STATUS_IGNORE"
-        before = f"MPI_Status *{name} = vt_fortran_status({at}, {ignore});"
-        return Local([before], f"{name} == {ignore} ? {at} : (void *){name}")
+        before = f"MPI_Status *{name} = vt_fortran_status({address}, {ignore});"
+        return Local([before], f"{name} == {ignore} ? {address} : (void *){name}")
     if meaning.kind in _HANDLES:
-        return _handle(entry, meaning, name=name, at=at, pointed=pointed)
+        return _handle(entry, meaning, name=name, at=address, pointed=pointed)
     if meaning.kind == "STRING" and meaning.direction == "in":
         length = f"vt_l{entry.texts.index(meaning.name)}"
         text = f"vt_text_{name}"
         return Local([
             f"char {text}[{_MOST_TEXT}];",
-            f"const char *{name} = vt_fortran_text({text}, sizeof {text}, {at}, {length});",
+            f"const char *{name} = vt_fortran_text({text}, sizeof {text}, {address}, {length});",
         ])  # fmt: skip
     if _NOT_CONVERTED.search(meaning.kind):
         return None
@@ -74,12 +74,12 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
         if meaning.array:
             many = (f"*(int *)vt_a{entry.arguments.index('outcount')}", "*(int *)vt_a0")
         return Local(
-            [f"int *{name} = {at};", f"struct vt_fortran_indices vt_at_{name} {cleaned} = {{{name}, 0}};"],
+            [f"int *{name} = {address};", f"struct vt_fortran_indices vt_at_{name} {cleaned} = {{{name}, 0}};"],
             after=(f"vt_fortran_shift(&vt_at_{name}, {', '.join(many)});",),
         )
     if pointed:
-        return Local([f"{pointer}{name} = {at};"])
-    return Local([f"{before}{name} = *(__typeof__({name}) *){at};"])
+        return Local([f"{pointer}{name} = {address};"])
+    return Local([f"{before}{name} = *(__typeof__({name}) *){address};"])
 
 
 def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, *, pointed: bool) -> Local | None:
@@ -114,20 +114,15 @@ def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, *, point
     return None
 
 
-def pairs(function: MpiFunction) -> list[tuple[ArgumentMeaning, Argument]]:
-    """Each argument's meaning in the standard and its declaration in mpi.h."""
-    return list(zip(function.meanings or (), function.arguments, strict=False))
-
-
 def locals_of(entry: Entry, template: str) -> dict[str, Local] | None:
     """Argument name -> variable, for the arguments that the template uses; None if one cannot be converted."""
     used = set(re.findall(r"\$(\w+)", template))
     # $IN_COMM and $OUT_COMM use the first communicator of their direction.
-    comms = [(m.direction == "out", m.name) for m, _ in pairs(entry.function) if m.kind == "COMMUNICATOR"]
+    comms = [(m.direction == "out", m.name) for m, _ in entry.function.pairs if m.kind == "COMMUNICATOR"]
     for hole, direction in (("IN_COMM", False), ("OUT_COMM", True)):
         used.update([name for out, name in comms if out == direction][:1] if hole in used else ())
     found = {}
-    for meaning, argument in pairs(entry.function):
+    for meaning, argument in entry.function.pairs:
         if meaning.name in used:
             local = _local(entry, argument, meaning) if meaning.name in entry.arguments else None
             if local is None:

@@ -24,7 +24,6 @@ A section may use:
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -131,16 +130,14 @@ def _derived(name: str, frame: str | None) -> str:
 
 def wrapped(functions: Iterable[MpiFunction]) -> list[MpiFunction]:
     """The functions that get a wrapper: all but predefined callbacks."""
-    return [f for f in functions if not any(fnmatch.fnmatchcase(f.name, p) for p in NOT_WRAPPED)]
+    return [f for f in functions if not mpi_groups.matches(f.name, NOT_WRAPPED)]
 
 
 def role(name: str) -> str:
     """OTF2's region role for an MPI function, by its name."""
-    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in _NOT_THESE):
-        for found, patterns in _ROLES:
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                return found
-    return "FUNCTION"
+    if mpi_groups.matches(name, _NOT_THESE):
+        return "FUNCTION"
+    return next((found for found, patterns in _ROLES if mpi_groups.matches(name, patterns)), "FUNCTION")
 
 
 def wrapper(function: MpiFunction, templates: Templates) -> str:
@@ -161,13 +158,18 @@ def wrapper(function: MpiFunction, templates: Templates) -> str:
         "RESULT": function.result,
         "CALL": call,
     }
-    for meaning, argument in zip(function.meanings or (), function.arguments, strict=False):
-        holes[meaning.name] = argument.name
-        if meaning.kind == "COMMUNICATOR":
-            holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
+    add_arguments(holes, function)
     holes["COMM_FIRST"] = holes.get("IN_COMM", "")
     holes["BARRIERS"] = barriers(function)
     return Template(templates.of(function)).substitute(holes)
+
+
+def add_arguments(holes: dict[str, str], function: MpiFunction) -> None:
+    """Adds the names of a function's arguments, and of its first communicators."""
+    for meaning, argument in function.pairs:
+        holes[meaning.name] = argument.name
+        if meaning.kind == "COMMUNICATOR":
+            holes.setdefault("OUT_COMM" if meaning.direction == "out" else "IN_COMM", argument.name)
 
 
 def barriers(function: MpiFunction) -> str:
@@ -199,11 +201,12 @@ def head(functions: list[MpiFunction], hidden: set[str], label: str, version: st
 def generate(functions: list[MpiFunction], head: str, templates: Templates) -> str:
     """The shim's main C source: the files of HAND_WRITTEN and the wrappers of C functions."""
     names = [function.name for function in functions]
+    numbers = [mpi_groups.GROUPS.index(mpi_groups.group(name)) for name in names]
     parts = [
         head,
         _groups(),
         "const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS] = {\n"
-        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}, {group_number(name)}}},\n' for name in names)
+        + "".join(f'    {{"{name}", VT_ROLE_{role(name)}, {n}}},\n' for name, n in zip(names, numbers, strict=True))
         + "};",
         "\n".join(f'#include "{name}.c"' for name in HAND_WRITTEN),
     ]
@@ -217,11 +220,6 @@ def _own(names: list[str]) -> str:
     aliases = "".join(f'static __typeof__({name}) vt_own_{name} __attribute__((alias("{name}")));\n' for name in names)
     addresses = "".join(f"    (uintptr_t)vt_own_{name},\n" for name in names)
     return f"{aliases}\nconst uintptr_t vt_mpi_own[VT_FUNCTIONS] = {{\n{addresses}}};"
-
-
-def group_number(name: str) -> int:
-    """The number of a function's group in the shim."""
-    return mpi_groups.NUMBERS[mpi_groups.group(name).name]
 
 
 def _groups() -> str:

@@ -74,14 +74,11 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
         raise VtraceError(
             f"{path}: no shared MPI library in {' '.join(link_flags)}", "install an MPI with a shared library"
         )
-    if not _exports_pmpi(library):
+    if not _holds(library, b"PMPI_Init\0"):
         raise VtraceError(
             f"{library}: this MPI has no profiling interface (PMPI_ functions)", "use another MPI to record MPI calls"
         )
-    header = _find_header(include_flags)
-    label = _label(preprocessed)
     fortran = fortran_libraries(library)
-    key = _key((library, *fortran), preprocessed)
     return Mpi(
         mpicc=path,
         compiler=compiler,
@@ -89,14 +86,14 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
         link_flags=link_flags,
         library=library,
         fortran=fortran,
-        header=header,
-        label=label,
-        key=key,
+        header=_find_header(include_flags),
+        label=_label(preprocessed),
+        key=_key((library, *fortran), preprocessed),
         preprocessed=preprocessed,
     )
 
 
-def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:
+def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None) -> Mpi | None:
     """The MPI whose library is on a link line; see find_mpi_with. Without a shared MPI library on the line, see
     find_mpi. words: the link line; compiler: the compiler's command.
 
@@ -210,7 +207,9 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
         word += next(words, "") if word in ("-L", "-l") else ""
         if word.startswith("-L"):
             directories.append(Path(word[2:]))
-        elif "mpi" in os.path.basename(word) and (word.startswith("-l") or (word[0] != "-" and _is_library(word))):
+        elif "mpi" in os.path.basename(word) and (
+            word.startswith("-l") or (word[0] != "-" and re.search(r"\.so|\.a\Z", word))
+        ):
             # A Fortran binding also contains names of C functions, since it calls these.
             name = os.path.basename(word).removeprefix("-l:").partition(".")[0]
             if name.replace("-l", "lib", 1) not in _FORTRAN:
@@ -222,10 +221,6 @@ def _find_library(compiler: tuple[str, ...], flags: tuple[str, ...]) -> Path | N
             if path.is_file() and _holds(path, b"MPI_Init\0"):
                 return path.resolve()
     return None
-
-
-def _is_library(word: str) -> bool:
-    return ".so" in word or word.endswith(".a")
 
 
 def _locate(library: str, directories: list[Path], compiler: tuple[str, ...]) -> Path:
@@ -264,10 +259,6 @@ def _soname(library: Path) -> bytes | None:
     stem = re.escape(min(names, key=len).encode())
     texts = (found[0] for found in re.finditer(stem + rb"[^\0/]*\0", _strings(library)))
     return next((text for text in texts if text[:-1].decode(errors="replace") in names), None)
-
-
-def _exports_pmpi(library: Path) -> bool:
-    return _holds(library, b"PMPI_Init\0")
 
 
 def _holds(path: Path, text: bytes) -> bool:

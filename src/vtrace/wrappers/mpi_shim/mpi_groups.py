@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -61,10 +62,13 @@ GROUPS = (
 )  # fmt: skip
 """In the order of matching; the last group gets all other functions, also MPIX functions."""
 
-NUMBERS = {group.name: number for number, group in enumerate(GROUPS)}
+
+def matches(function: str, patterns: Iterable[str]) -> bool:
+    """True if the name of a function matches one of the patterns."""
+    return any(fnmatch.fnmatchcase(function, pattern) for pattern in patterns)
 
 
 @functools.cache
 def group(function: str) -> MpiGroup:
     """The group of a function."""
-    return next(g for g in GROUPS if any(fnmatch.fnmatchcase(function, pattern) for pattern in g.patterns))
+    return next(g for g in GROUPS if matches(function, g.patterns))

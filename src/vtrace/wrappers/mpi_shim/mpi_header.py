@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class MpiFunction:
     arguments: tuple[Argument, ...]
     variadic: bool
     meanings: tuple[ArgumentMeaning, ...] | None
+
+    @property
+    def pairs(self) -> list[tuple[ArgumentMeaning, Argument]]:
+        """Each argument's meaning in the standard and its declaration in mpi.h."""
+        return list(zip(self.meanings or (), self.arguments, strict=False))
 
 
 REMOVED = """
@@ -103,8 +109,7 @@ def _argument(text: str, index: int) -> Argument:
 def functions(preprocessed: str, library: Path) -> list[MpiFunction]:
     """The functions that can be wrapped, sorted by name: the header declares them, or MPI-3.0 removed them, and the
     library exports them and their PMPI_ twins."""
-    declared = prototypes(preprocessed)
-    declared = prototypes(REMOVED) | declared
+    declared = prototypes(REMOVED) | prototypes(preprocessed)
     exported = exported_symbols(library)
     meanings = standard()
     return [
@@ -142,11 +147,17 @@ def soname(library: Path) -> str:
 
 
 @functools.cache
+def forum_data() -> dict[str, Any]:
+    """The functions of the standard in the MPI Forum's data, by name in lower case."""
+    found: dict[str, Any] = json.loads((importlib.resources.files("pympistandard") / "data" / "apis.json").read_text())
+    return found
+
+
+@functools.cache
 def standard() -> dict[str, tuple[ArgumentMeaning, ...]]:
     """Name -> meanings of the C parameters, for all functions of the MPI standard, with large-count functions."""
-    text = (importlib.resources.files("pympistandard") / "data" / "apis.json").read_text()
     known: dict[str, tuple[ArgumentMeaning, ...]] = {}
-    for entry in json.loads(text).values():
+    for entry in forum_data().values():
         traits = entry["attributes"]
         if not traits["c_expressible"] or traits["callback"] or traits["predefined_function"]:
             continue

@@ -9,7 +9,6 @@ the rest stays NULL. Names of libraries and directories, which the build does no
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from vtrace.wrappers.compile.toolchain import library_directory
 from vtrace.wrappers.mpi_shim import fortran
 from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
 from vtrace.wrappers.mpi_shim.installation import fortran_libraries
+from vtrace.wrappers.mpi_shim.mpi_groups import matches
 from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols, soname
 
 ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so.1": "mpi-abi"}
@@ -83,7 +83,7 @@ def fit(prebuilt: Prebuilt) -> tuple[bytes, int] | None:
         at = wrappers[name]
         shim[at + _SYMBOL.start : at + _SYMBOL.stop] = bytes(_SYMBOL.stop - _SYMBOL.start)
     names = {NEEDED: soname(prebuilt.library), RUNPATH: f"{prebuilt.library.parent}:{library_directory()}"}
-    names |= {BINDINGS[one.key]: one.soname for one in fortran.bindings(prebuilt.fortran)}
+    names |= {BINDINGS[binding.key]: binding.soname for binding in fortran.bindings(prebuilt.fortran)}
     for placeholder, name in names.items():
         if not _replace(shim, placeholder.encode(), name.encode()):
             return None
@@ -93,7 +93,7 @@ def fit(prebuilt: Prebuilt) -> tuple[bytes, int] | None:
 def _needed(exported: set[str], bound: set[str]) -> set[str]:
     """The functions in an MPI library and its Fortran bindings for which a shim needs wrappers."""
     of_c = {name for name in exported if name.startswith("MPI_") and f"P{name}" in exported}
-    callbacks = {name for name in of_c if any(fnmatch.fnmatchcase(name, pattern) for pattern in NOT_WRAPPED)}
+    callbacks = {name for name in of_c if matches(name, NOT_WRAPPED)}
     return (of_c - callbacks) | (bound & _FORTRAN)
 
 

@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, field
 
 from vtrace import paths
 from vtrace.wrappers.mpi_shim import fortran, generate, mpi_groups, mpi_header
 from vtrace.wrappers.mpi_shim.installation import Mpi
 
-_WHY = {
-    "callback": "predefined callbacks, whose addresses programs compare",
-    "absent": "declared in mpi.h, but missing in the library",
-    "twin": "no PMPI_ twin",
-}
 _ENTERED = ("MPI_Info_", "MPI_Type_")
 """Functions that record only enter and leave, although some of their wrappers keep data for later calls."""
 
@@ -60,13 +54,13 @@ def coverage(mpi: Mpi) -> Coverage:
     names = {function.name for function in functions}
     for name in sorted(mpi_header.prototypes(mpi.preprocessed)):
         if not name.startswith("P") and name not in names:
-            found.left_out.setdefault(_WHY[_why(name, exported)], []).append(name)
+            found.left_out.setdefault(_why_not(name, exported), []).append(name)
     for binding in fortran.bindings(mpi.fortran):
         found.fortran[binding.name] = [entry.symbol for entry in fortran.entries(binding, functions)]
     return found
 
 
-def _why(name: str, exported: set[str]) -> str:
-    if any(fnmatch.fnmatchcase(name, pattern) for pattern in generate.NOT_WRAPPED):
-        return "callback"
-    return "twin" if name in exported else "absent"
+def _why_not(name: str, exported: set[str]) -> str:
+    if mpi_groups.matches(name, generate.NOT_WRAPPED):
+        return "predefined callbacks, whose addresses programs compare"
+    return "no PMPI_ twin" if name in exported else "declared in mpi.h, but missing in the library"

@@ -26,39 +26,39 @@ _BATCH = 1 << 20
 """Words of code to search at once: a program may have hundreds of megabytes of code."""
 
 
-def with_owners(elf: ELFFile, found: Holders, holders: Callable[[Any], Holders]) -> Holders:
+def with_outlined_names(elf: ELFFile, found: Holders, holders: Callable[[Any], Holders]) -> Holders:
     """found with outlined functions renamed: FUNCTION.omp_outlined.1, for example, if exactly one FUNCTION uses the
     outlined function. holders: computes Holders for other addresses."""
     begins = {begin for begin, name in found.values() if _OUTLINED.fullmatch(name)}
     if not begins or elf["e_machine"] != "EM_X86_64":
         return found
-    owners: dict[int, set[tuple[int, str]]] = {}
+    users: dict[int, set[tuple[int, str]]] = {}
     asked: set[int] = set()
     while begins - asked:  # an outlined function may itself have outlined functions
         new, asked = begins - asked, asked | begins
         places = _uses(elf, new)
         around = holders(np.array(sorted(places), np.uint64))
-        for place, piece in places.items():
-            if place in around and around[place][0] != piece:
-                owners.setdefault(piece, set()).add(around[place])
+        for place, body in places.items():
+            if place in around and around[place][0] != body:
+                users.setdefault(body, set()).add(around[place])
                 if _OUTLINED.fullmatch(around[place][1]):
                     begins.add(around[place][0])
-    of = {piece: name for piece in sorted(asked) if (name := _owner(piece, owners))}
+    of = {body: name for body in sorted(asked) if (name := _enclosing(body, users))}
     names: dict[int, str] = {}
     met: dict[str, int] = {}
-    for piece, owner in of.items():
-        number = met[owner] = met.get(owner, -1) + 1
-        names[piece] = f"{owner}.omp_outlined" + (f".{number}" if number else "")
+    for body, function in of.items():
+        number = met[function] = met.get(function, -1) + 1
+        names[body] = f"{function}.omp_outlined" + (f".{number}" if number else "")
     return {address: (begin, names.get(begin, name)) for address, (begin, name) in found.items()}
 
 
-def _owner(piece: int, owners: dict[int, set[tuple[int, str]]]) -> str:
+def _enclosing(body: int, users: dict[int, set[tuple[int, str]]]) -> str:
     """The function at the end of the chain of users; empty for no user, several users or a cycle."""
-    for _ in owners:
-        mine = owners.get(piece, set())
+    for _ in users:
+        mine = users.get(body, set())
         if len(mine) != 1:
             return ""
-        ((piece, name),) = mine
+        ((body, name),) = mine
         if not _OUTLINED.fullmatch(name):
             return name
     return ""
