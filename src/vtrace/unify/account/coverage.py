@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from vtrace.console import some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
-from vtrace.io.local.kernel import Transcoded
-from vtrace.io.local.records import LOST_REASONS
+from vtrace.io.local.kernel import UNMAPPED, Transcoded
+from vtrace.io.local.records import LOST_REASONS, MARKERS
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
-from vtrace.unify.account.user_notes import user_markers
-from vtrace.unify.model.incomplete_processes import IncompleteProcess, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
-from vtrace.unify.model.process_definitions import Summary
+from vtrace.unify.model.process_definitions import ProcessDefinitions, Summary
+from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels, ranks_of
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
@@ -31,6 +30,7 @@ _MOST_US = 1 << 53
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
+_SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +125,25 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
         result=_without_notes(result),
-        markers=(*user_markers(location, known, result),) if result else (),
+        markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         end_ns=process.end_ns if number == 0 else 0,
         absent=process.absent,
         cpu_ns=_cpu_ns(summary),
     )
+
+
+def _user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:
+    """Yields the markers and comments of the user API."""
+    for time, marker, text in result.notes:
+        said = known.texts.get(text, "?")
+        if marker == UNMAPPED:
+            yield Marker(time, "comment", text=said, location=location, group="user", severity="NONE")
+            continue
+        kind = known.markers.get(marker)
+        name, severity = (kind.name, _SEVERITIES[kind.severity]) if kind else ("?", "NONE")
+        yield Marker(time, name, text=said, location=location, group="user", severity=severity)
 
 
 def _cpu_ns(summary: Summary | None) -> tuple[int, int] | None:
@@ -211,8 +223,8 @@ def shortfalls(
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     without = Counter((gap.kind, gap.reason) for row in rows for gap in row.gaps if gap.kind in MISSING_VALUES)
     found += [f"{kind} missing on {some(n, 'location')} ({why})" for (kind, why), n in sorted(without.items())]
-    told = Counter(gap.reason for row in rows for gap in row.gaps if gap.told)
-    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(told.items())]
+    stated = Counter(gap.reason for row in rows for gap in row.gaps if gap.stated)
+    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(stated.items())]
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtrace.unify.clocks.offsets import align
 from vtrace.unify.model.clock_curves import Clock, span_text
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Run
 
 _NEVER = 1 << 64
 

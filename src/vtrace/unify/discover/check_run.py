@@ -13,8 +13,7 @@ from vtrace.parallel.crew import Crew
 from vtrace.unify.discover.select_run import kin
 from vtrace.unify.model.context import Request
 from vtrace.unify.model.file_owners import mixed, owners_text
-from vtrace.unify.model.process import Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Process, Run
 
 _SHOWN = 8
 """The most patterns of file names in a message."""

@@ -17,8 +17,7 @@ from vtrace.unify.discover.list_files import Seen, look, names
 from vtrace.unify.discover.select_run import assemble, refuse_bare
 from vtrace.unify.discover.share import find_buffers, share_buffers, share_processes, take_buffers
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Process, Run
 
 
 @dataclass(frozen=True)

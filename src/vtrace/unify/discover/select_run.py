@@ -14,9 +14,8 @@ from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local.local_files import FileHead, Uctl, read_head
 from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
 from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Seen, SeenFile, candidates, names, prefixes
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.running_processes import is_process
-from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 4
 _MISSING_RANKS, _BYTES_A_RANK = 4096, 64

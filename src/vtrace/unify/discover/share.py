@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew, ranks_by
-from vtrace.unify.model.process import OPENING_A_FILE, Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import OPENING_A_FILE, Process, Run
 
 
 def share_buffers(run: Run, crew: Crew) -> list[list[Process]]:
@@ -49,9 +48,7 @@ def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
     """
     shares: list[list[Process]] = [[] for _ in crew.views]
     loads = {view: [(0, rank) for rank in members] for view, members in ranks_by(crew.views).items()}
-    families = _families(run.processes)
-    families.sort(key=_weight, reverse=True)
-    for family in families:
+    for family in sorted(_families(run.processes), key=lambda family: (-_weight(family), family[0].number)):
         queue = min((loads[view] for view in _views(family, crew)), key=lambda queue: queue[0])
         near = {crew.hosts[process.seer] for process in family if process.seer is not None}
         load, rank = _take(queue, [one for one in queue if crew.hosts[one[1]] in near] if near else [])
@@ -78,15 +75,12 @@ def _take(queue: list[Load], allowed: Sequence[Load]) -> Load:
 
 def _families(processes: Sequence[Process]) -> list[list[Process]]:
     """Returns each process together with its forked children, which inherit its definitions."""
-    by_id = {process.head.process: process for process in processes}
-    families: dict[int, list[Process]] = {}
-    heads: dict[int, int] = {}
+    families: dict[object, list[Process]] = {}
     for process in sorted(processes, key=lambda p: p.head.start):
-        parent = by_id.get((process.head.host, *process.head.parent)) if process.head.parent else None
-        head = heads.get(parent.number, process.number) if process.head.forked and parent else process.number
-        heads[process.number] = head
-        families.setdefault(head, []).append(process)
-    return [family for _, family in sorted(families.items())]
+        family = families.get(process.parent, []) if process.head.forked else []
+        family.append(process)
+        families[process.head.process] = family
+    return [*{id(family): family for family in families.values()}.values()]
 
 
 def _weight(family: Sequence[Process]) -> int:

@@ -117,9 +117,8 @@ class SystemStep:
 
 def _about(process: Process) -> About:
     head, properties = process.head, process.definitions.properties
-    parent = (head.host, *head.parent) if head.parent else None
     return About(
-        head.process, parent, _process_name(process), process.world, process.rank, process.absent,
+        head.process, process.parent, _process_name(process), process.world, process.rank, process.absent,
         tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.contents.has_heap,
         process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),

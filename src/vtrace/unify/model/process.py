@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One process of a run: its local files, and the results of the phases."""
+"""A run of a traced program and its processes: their local files, and the results of the phases."""
 
 from __future__ import annotations
 
@@ -72,9 +72,19 @@ class Process:
         return self.head.world
 
     @property
+    def parent(self) -> tuple[str, int, int] | None:
+        """Host, pid and start of the traced process that started it; None without one."""
+        return (self.head.host, *self.head.parent) if self.head.parent else None
+
+    @property
     def label(self) -> str:
         """The name of the process in messages."""
         return f"rank {self.rank}" if self.main and self.world else f"process {self.head.host}:{self.head.pid}"
+
+    @property
+    def locations(self) -> dict[int, int]:
+        """The OTF2 locations of its threads, by its own numbers, in order."""
+        return {number: self.place.first + i for i, number in enumerate(self.contents.locations)}
 
     @property
     def definitions(self) -> ProcessDefinitions:
@@ -162,3 +172,37 @@ class Process:
             clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
             pid=self.head.pid,
         )  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Run:
+    """The newest run under a prefix. After its distribution, each rank has only its own processes."""
+
+    prefix: Path
+    id: bytes
+    processes: list[Process]
+    """The processes, in the archive's order."""
+    missing: list[int]
+    """Ranks without any file."""
+    ranks: int
+    """Ranks of the first MPI_COMM_WORLD; 0 without MPI."""
+    uctl: Path | None
+    """The control file; None if there is none, or if another rank of vtunify-mpi removes it."""
+    others: list[Path] = field(default_factory=list)
+    """Files of other runs."""
+    problems: list[str] = field(default_factory=list)
+    """Files that were left out, a text each."""
+    count: int = 0
+    """Number of processes on all ranks of vtunify-mpi, including those without files."""
+
+    @property
+    def running(self) -> list[Process]:
+        """Processes that still record."""
+        return [process for process in self.processes if process.running]
+
+    def local_files(self) -> list[Path]:
+        """Returns all files of the run's processes, in the order for their removal."""
+        paths = [path for process in self.processes for path in process.all_files()]
+        begun = [f"{self.prefix.name}.uctl.tmp{p.head.pid}" for p in self.processes if p.main and not p.rank]
+        paths += [path for path in map(self.prefix.with_name, begun) if path.exists()]  # left by a killed process
+        return paths + ([self.uctl] if self.uctl else [])

@@ -15,8 +15,7 @@ from vtrace.parallel.crew import Crew
 from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process, Run
 
 
 class WriteTask(NamedTuple):
@@ -67,9 +66,9 @@ def write_events(
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
-        WriteTask(process.place.first + i, process, n, process.contents.stored_of(n))
+        WriteTask(id, process, number, process.contents.stored_of(number))
         for process in run.processes
-        for i, n in enumerate(process.contents.locations)
+        for number, id in process.locations.items()
     ]
     own += [WriteTask(p.place.heap, p, HEAP, p.contents.stored) for p in run.processes if p.place.heap is not None]
     done: Results = {}
