@@ -13,7 +13,7 @@ from support.oracles import slow
 from support.readers import archive as reader
 from support.synthetic_runs import stepping, viewed
 from support.users.page_site import Asked
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import Wrong
 
 
 def times(trace: reader.Trace, window: tuple[int, int], locations: list[int]) -> Counter[str]:

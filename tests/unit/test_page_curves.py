@@ -16,7 +16,7 @@ from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
 from support.users.page_site import Asked
 from vtrace.timeline import curves, large_data, tile_pass
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import Wrong
 
 LENGTH = 1000
 CLASSES = {0: ["width", "height"], 1: ["depth"]}

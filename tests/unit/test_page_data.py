@@ -25,8 +25,8 @@ from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
+from vtrace.timeline.answers import Outdated, Wrong
 from vtrace.timeline.call_store import LocationCalls
-from vtrace.timeline.server import Outdated, Wrong
 
 
 def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:

@@ -26,7 +26,7 @@ from vtrace.text import shell_path
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
-    from vtrace.timeline.written_tiles import WrittenTiles
+    from vtrace.timeline.tile_pass import WrittenTiles
     from vtrace.unify.run import Request, WrittenArchive
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
@@ -156,7 +156,7 @@ def command(**values: Any) -> None:
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal further
         if "tiles" in asked.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
-            from vtrace.timeline.written_tiles import WrittenTiles
+            from vtrace.timeline.tile_pass import WrittenTiles
 
             further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
             return made

@@ -15,9 +15,8 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.text import plain
+from vtrace.timeline.answers import Content, Wrong, pack
 from vtrace.timeline.call_store import CallStore, LocationCalls
-from vtrace.timeline.columns import pack
-from vtrace.timeline.server import Content, Wrong
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -11,11 +11,10 @@ import numpy as np
 
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.table import Array, Table
+from vtrace.timeline.answers import Content, pack
 from vtrace.timeline.bands import bands_of
 from vtrace.timeline.bundles import bundle_groups, bundle_level, bundles_of
-from vtrace.timeline.columns import pack
 from vtrace.timeline.counter_bins import counter_bins
-from vtrace.timeline.server import Content
 from vtrace.timeline.window_data import BANDS, WindowData, bundled, longest
 from vtrace.timeline.window_reader import WindowReader
 

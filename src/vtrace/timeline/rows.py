@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.questions.timeline_data import process_names
 from vtrace.analysis.table import Array
 from vtrace.text import plain
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import Wrong
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
@@ -63,11 +63,10 @@ class PageRows:
             raise Wrong(f"more than {MOST} rows")
         return [self.locations(name) for name in names]
 
-    def of(self, text: str) -> list[int] | None:
+    def of(self, text: str) -> list[int]:
         """All locations of the rows of a request, ascending; all locations of the page for no row. Raises Wrong."""
         found = self.each(text)
-        rows: list[int] = np.unique(np.concatenate(found) if found else self.order).tolist()
-        return rows
+        return [*np.unique(np.concatenate(found) if found else self.order).tolist()]
 
     def described(self) -> dict[str, Any]:
         """The rows for the page: the locations in their order with their processes (-1: none), and the
@@ -83,3 +82,10 @@ class PageRows:
             "process_nodes": {p: int(node[p]) for p in used},
             "nodes": [plain(name) for name in self.nodes],
         }
+
+
+def with_metrics(trace: Source, locations: Array) -> Array:
+    """The locations, and the locations of type METRIC in their processes."""
+    process, kinds = trace.places.process, trace.locations["type"]
+    processes = np.unique(process[locations])
+    return np.union1d(locations, np.flatnonzero((kinds == "METRIC") & np.isin(process, processes[processes >= 0])))

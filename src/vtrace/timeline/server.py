@@ -19,11 +19,12 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from vtrace.errors import VtraceError
 from vtrace.text import html_text
+from vtrace.timeline.answers import Content, Outdated, Wrong
 
 _PATIENCE, _PATIENCE_OF_PAGE = 10, 120
 """Seconds until the server closes a silent connection: before its first request with the token, and after it."""
@@ -34,21 +35,6 @@ _TYPES = {
     ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
     ".png": "image/png", ".wasm": "application/wasm", ".woff2": "font/woff2",
 }  # fmt: skip
-
-
-class Content(NamedTuple):
-    """An answer from memory. suffix: names the type, as that of a file."""
-
-    suffix: str
-    data: bytes
-
-
-class Wrong(Exception):
-    """A request that the site does not understand: the server answers 400."""
-
-
-class Outdated(VtraceError):
-    """The page shows an archive that was replaced: the server answers 409."""
 
 
 class PageSite(Protocol):

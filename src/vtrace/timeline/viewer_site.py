@@ -19,18 +19,16 @@ from vtrace.analysis.activity import TREE
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
+from vtrace.timeline.answers import Content, Outdated, Wrong, pack, plain_json
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
-from vtrace.timeline.columns import pack, plain_json
-from vtrace.timeline.compare_data import compared
 from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
-from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.panel_data import PanelData, compared
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
-from vtrace.timeline.server import Content, Outdated, Wrong
 from vtrace.timeline.tile_cache import remade
 from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
@@ -43,19 +41,9 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
 _SLOW = {
-    "messages",
-    "collectives",
-    "counters",
-    "panel",
-    "search",
-    "nth",
-    "far",
-    "samples",
-    "leaves",
-    "sample",
-    "rare",
+    "messages", "collectives", "counters", "panel", "search", "nth", "far", "samples", "leaves", "sample", "rare",
     "curves",
-}
+}  # fmt: skip
 """Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
 """With more calls of a row in a window than this, short calls are joined."""
@@ -256,7 +244,7 @@ def _collectives(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _counters(shown: ShownTrace, words: _Words) -> Content:
-    return shown.data.counters(shown.rows.of(words.text("rows")) or [], words.window())
+    return shown.data.counters(shown.rows.of(words.text("rows")), words.window())
 
 
 def _samples(shown: ShownTrace, words: _Words) -> Content:
@@ -299,7 +287,7 @@ def _at(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _go(shown: ShownTrace, words: _Words) -> Content:
-    locations = shown.rows.of(words.text("rows")) or []
+    locations = shown.rows.of(words.text("rows"))
     return plain_json(shown.calls.go(*_place(words, shown), words.text("way"), locations))
 
 
@@ -314,7 +302,7 @@ def _far(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _nth(shown: ShownTrace, words: _Words) -> Content:
-    return plain_json(shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of("") or []))
+    return plain_json(shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of("")))
 
 
 def _search(shown: ShownTrace, words: _Words) -> Content:
@@ -328,11 +316,11 @@ def _compare(both: list[ShownTrace], words: _Words) -> Content:
     if len(both) != 2:
         raise Wrong("there are no two traces")
     first, second = (
-        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")) or [])
+        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")))
         for n, shown in enumerate(both)
     )
     return compared((first, second))
 
 
 def _panel(shown: ShownTrace, words: _Words) -> Content:
-    return shown.panels.answer(words.text("name"), words.window(), shown.rows.of(words.text("rows")) or [])
+    return shown.panels.answer(words.text("name"), words.window(), shown.rows.of(words.text("rows")))
