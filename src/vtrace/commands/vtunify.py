@@ -18,9 +18,9 @@ import click
 from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
-from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError, VtraceError
+from vtrace.io.common.outfile import is_foreign
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import shell_path
 
@@ -139,7 +139,6 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(**values: Any) -> None:
-    from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import unify
 
     asked = Asked(**values)
@@ -147,9 +146,7 @@ def command(**values: Any) -> None:
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # so that the end of a batch job leaves no unfinished archive either
-    path = resolve_prefix(asked.prefix)
-    if path != Path(asked.prefix):
-        console.note(f"the prefix of {asked.prefix} is {path}")
+    path = prefix_of(asked.prefix, console)
     check_report(asked)
     further = Further(asked.also, threads=asked.jobs)
 
@@ -187,6 +184,16 @@ class Further(NamedTuple):
     """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
 
 
+def prefix_of(operand: str, console: Console) -> Path:
+    """Returns the prefix for a user's word, and says so if it differs. Raises UsageError."""
+    from vtrace.unify.discover.list_files import resolve_prefix
+
+    path = resolve_prefix(operand)
+    if path != Path(operand):
+        console.note(f"the prefix of {operand} is {path}")
+    return path
+
+
 def check_report(asked: Asked) -> None:
     """Raises VtraceError if a report is wanted and cannot be made: before long work, not after it."""
     if "report" in asked.also:
@@ -216,8 +223,37 @@ def conclude(written: WrittenArchive, console: Console, target: Path, near: Path
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
-    import_beside(written.archive, near, console)
+    _import_beside(written.archive, near, console)
     lead_on(console, target, written.archive, further)
+
+
+def _import_beside(archive: Path, directory: Path, console: Console) -> None:
+    """Adds the files NAME-hostname-HOST.csv of the run's hosts, beside the local files, to an archive; warns of each
+    file that cannot be imported, and leaves this file out."""
+    paths = sorted(path for path in directory.glob("*-hostname-?*.csv") if path.is_file() and not is_foreign(path))
+    if not paths:
+        return
+    import vtrace
+    from vtrace.transform.external_data import host_of, read_external
+    from vtrace.transform.importing import has_second_archive, import_data
+
+    hosts = set(vtrace.open(archive).processes["host"].tolist())
+    for path in paths:
+        if host_of(path) not in hosts:
+            console.detail(f"{path} is of another host: not imported")
+            continue
+        try:
+            trace = vtrace.open(archive)
+            if has_second_archive(trace):
+                raise VtraceError(f"{path}: the samples are in a second archive", "unify without --samples=sidecar")
+            made = import_data(trace, [read_external(path)], archive, console)
+        except VtraceError as error:
+            console.warn(f"not imported: {error}")
+            continue
+        for note in made.notes:
+            console.warn(note)
+        what = f"{some(made.intervals, 'interval')}, {some(made.values, 'value')}"
+        console.result(f"{path.name}: {what} imported on {some(made.lanes, 'location')}")
 
 
 def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:

@@ -69,7 +69,7 @@ def command(**values: Any) -> None:
     try:
         level = vtunify.level(asked.levels, talk.environment_level(_NAME)) if ranks.root else QUIET
         console = Console(_NAME, level, asked.progress)
-        path = ranks.first(lambda: _prefix(asked.prefix, console))
+        path = ranks.first(lambda: vtunify.prefix_of(asked.prefix, console))
         ranks.first(lambda: vtunify.check_report(asked))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
         written = unify(asked.request(local), console, ranks, listen if diagnoses else None)
@@ -125,15 +125,6 @@ def _help_to_diagnose(ranks: MpiRanks, jobs: int, archive: Path) -> None:
         if not ranks.agreed:
             _abort(ranks, error)
         raise
-
-
-def _prefix(operand: str, console: Console) -> Path:
-    from vtrace.unify.discover.list_files import resolve_prefix
-
-    path = resolve_prefix(operand)
-    if path != Path(operand):
-        console.note(f"the prefix of {operand} is {path}")
-    return path
 
 
 def _ranks() -> MpiRanks:
