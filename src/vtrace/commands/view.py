@@ -93,7 +93,7 @@ def command(
 def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     """Prints the timeline as text. Raises VtraceError."""
     from vtrace.timeline.text_picture import draw, duration_text, picture
-    from vtrace.timeline.tile_cache import remade, tiles_of
+    from vtrace.timeline.tile_cache import rebuilt, tiles_of
 
     console = vtrace_console()
     trace = opened(archive)
@@ -103,7 +103,7 @@ def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     try:
         shown = picture(trace, tiles_of(trace, console), window=part, width=width, most_rows=rows)
     except TileDamageError as error:
-        shown = picture(trace, remade(trace, console, error), window=part, width=width, most_rows=rows)
+        shown = picture(trace, rebuilt(trace, console, error), window=part, width=width, most_rows=rows)
     for line in trace.problems:
         console.warn(line)
     step = (shown.end - shown.begin) / shown.ns.shape[2]

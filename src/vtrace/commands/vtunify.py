@@ -51,7 +51,7 @@ _ALSO = ("report", "tiles", "diagnose")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Options:
     """The values of the options. nocompress: of VampirTrace's option."""
 
     prefix: str
@@ -84,7 +84,7 @@ class Asked:
 
 
 def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi: PREFIX and options, the fields of Asked.
+    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi, the fields of Options.
 
     name: of the program; jobs: threads without -j (None: one a core); jobs_help: help of -j.
     """
@@ -141,38 +141,38 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 def command(**values: Any) -> None:
     from vtrace.unify.run import unify
 
-    asked = Asked(**values)
-    console = Console("vtunify", level(asked.levels, talk.environment_level("vtunify")), asked.progress)
+    options = Options(**values)
+    console = Console("vtunify", level(options.levels, talk.environment_level("vtunify")), options.progress)
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # so that the end of a batch job leaves no unfinished archive either
-    path = prefix_of(asked.prefix, console)
-    check_report(asked)
-    further = Further(asked.also, threads=asked.jobs)
+    path = prefix_of(options.prefix, console)
+    check_report(options)
+    follow_up = FollowUp(options.also, threads=options.jobs)
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
-        nonlocal further
-        if "tiles" in asked.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
+        nonlocal follow_up
+        if "tiles" in options.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
             from vtrace.timeline.tile_pass import WrittenTiles
 
-            further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
+            follow_up = follow_up._replace(written_tiles=(made := WrittenTiles(anchor)))
             return made
         from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
 
-        further = further._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
+        follow_up = follow_up._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
         return found
 
     try:
-        listens = not {"tiles", "diagnose"}.isdisjoint(asked.also)
-        written = unify(asked.request(path), console, listen=listen if listens else None)
+        listens = not {"tiles", "diagnose"}.isdisjoint(options.also)
+        written = unify(options.request(path), console, listen=listen if listens else None)
     except NoFilesError as error:
-        report_unified(unified_before(path, asked, error), asked.is_named, further, console)
+        report_unified(unified_before(path, options, error), options.is_named, follow_up, console)
         return
-    target = written.archive if asked.is_named else path
-    conclude(written, console, target=target, near=path.parent, further=further)
+    target = written.archive if options.is_named else path
+    report_written(written, console, target=target, near=path.parent, follow_up=follow_up)
 
 
-class Further(NamedTuple):
+class FollowUp(NamedTuple):
     """The work that follows after an archive is written: the values of --also."""
 
     also: tuple[str, ...]
@@ -194,37 +194,37 @@ def prefix_of(operand: str, console: Console) -> Path:
     return path
 
 
-def check_report(asked: Asked) -> None:
+def check_report(options: Options) -> None:
     """Raises VtraceError if a report is wanted and cannot be made: before long work, not after it."""
-    if "report" in asked.also:
+    if "report" in options.also:
         from vtrace.reports.report import plotly
 
         plotly()
 
 
-def unified_before(prefix: Path, asked: Asked, error: NoFilesError) -> Path:
+def unified_before(prefix: Path, options: Options, error: NoFilesError) -> Path:
     """Returns the archive of a request without local files; raises the error if there is none."""
     from vtrace.io.archive.overview import find_anchor
 
-    archive = asked.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
+    archive = options.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     return archive
 
 
-def report_unified(archive: Path, named: bool, further: Further, console: Console) -> None:
+def report_unified(archive: Path, named: bool, follow_up: FollowUp, console: Console) -> None:
     """Reports that an archive exists already. named: the user has named it."""
     console.result(f"{archive}: already unified, and there are no local files of a later run")
-    lead_on(console, archive if named else archive.with_suffix(""), archive, further)
+    do_follow_up(console, archive if named else archive.with_suffix(""), archive, follow_up)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, *, further: Further) -> None:
-    """Prints the summary of an archive, imports data of other tools, then calls lead_on.
+def report_written(written: WrittenArchive, console: Console, target: Path, near: Path, *, follow_up: FollowUp) -> None:
+    """Prints the summary of an archive, imports data of other tools, then calls do_follow_up.
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
     _import_beside(written.archive, near, console)
-    lead_on(console, target, written.archive, further)
+    do_follow_up(console, target, written.archive, follow_up)
 
 
 def _import_beside(archive: Path, directory: Path, console: Console) -> None:
@@ -256,22 +256,22 @@ def _import_beside(archive: Path, directory: Path, console: Console) -> None:
         console.result(f"{path.name}: {what} imported on {some(made.lanes, 'location')}")
 
 
-def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
+def do_follow_up(console: Console, target: Path, archive: Path, follow_up: FollowUp) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shell_path(target)
-    if "tiles" in further.also:
-        make_tiles(archive, console, further.written_tiles)
-    if "diagnose" in further.also:
+    if "tiles" in follow_up.also:
+        make_tiles(archive, console, follow_up.written_tiles)
+    if "diagnose" in follow_up.also:
         from vtrace.commands.diagnose import after_unifying
 
         after_unifying(
-            archive, console, ranks=further.ranks, threads=further.threads, written=further.written_diagnosis
+            archive, console, ranks=follow_up.ranks, threads=follow_up.threads, written=follow_up.written_diagnosis
         )
-    if "report" in further.also:
+    if "report" in follow_up.also:
         from vtrace.commands.report import write_of
 
         write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
-    elif "diagnose" not in further.also:
+    elif "diagnose" not in follow_up.also:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
@@ -311,7 +311,7 @@ def level(words: tuple[bool, ...], start: int) -> int:
     return now
 
 
-def lighten() -> None:
+def reduce_overhead() -> None:
     """Turns off unnecessary work of Python and OpenBLAS. Must be called before numpy is loaded."""
     gc.disable()  # few objects form cycles, and the search for them takes longer with each location
     atexit.register(gc.freeze)  # else Python looks for cycles at the exit
@@ -320,5 +320,5 @@ def lighten() -> None:
 
 def main() -> int:
     """Runs vtunify on sys.argv; returns the exit code."""
-    lighten()
+    reduce_overhead()
     return talk.run(command, "vtunify")

@@ -29,7 +29,7 @@ class Content(NamedTuple):
     data: bytes
 
 
-class Wrong(Exception):
+class BadRequest(Exception):
     """A request that the site does not understand: the server answers 400."""
 
 

@@ -14,7 +14,7 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.console import some
 from vtrace.text import plain
-from vtrace.timeline.answers import Content, Wrong, pack
+from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.counter_bins import counter_bins, counter_level
 from vtrace.timeline.rows import with_metrics
 from vtrace.timeline.window_reader import WindowReader
@@ -54,10 +54,10 @@ class Curves:
         """low, mean and high of a counter (its index in described) in each of at most `bins` columns of each row, row
         by row: of the values in the column, else the last value before; NaN: no value so far. The mean of a row with
         several locations is the mean of their means. A row has the values of its locations, else the values of the
-        METRIC locations in its processes. Raises Wrong, FormatError."""
+        METRIC locations in its processes. Raises BadRequest, FormatError."""
         names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:_NAMES])]
         if not 0 <= counter < len(names):
-            raise Wrong(f"{counter} is not a counter")
+            raise BadRequest(f"{counter} is not a counter")
         bins = max(1, min(bins, _CELLS // max(1, len(rows))))
         of_rows = [with_metrics(self._trace, locations) for locations in rows]
         every = np.unique(np.concatenate([np.empty(0, np.int64), *of_rows]))

@@ -20,7 +20,7 @@ from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
-from vtrace.timeline.answers import Content, Wrong, pack
+from vtrace.timeline.answers import BadRequest, Content, pack
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -56,9 +56,9 @@ class PanelData:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
-        """The table of a panel by the panel's name. Raises Wrong."""
+        """The table of a panel by the panel's name. Raises BadRequest."""
         if name not in self._panels:
-            raise Wrong(f"{name} is not a panel")
+            raise BadRequest(f"{name} is not a panel")
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:

@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from vtrace.errors import VtraceError
 from vtrace.text import html_text
-from vtrace.timeline.answers import Content, Outdated, Wrong
+from vtrace.timeline.answers import BadRequest, Content, Outdated
 
 _PATIENCE, _PATIENCE_OF_PAGE = 10, 120
 """Seconds until the server closes a silent connection: before its first request with the token, and after it."""
@@ -45,7 +45,7 @@ class PageSite(Protocol):
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
         """The answer for a path below the token; None: there is none. wanted: returns False if the page has given up
-        waiting. Raises Wrong and VtraceError."""
+        waiting. Raises BadRequest and VtraceError."""
 
 
 class Server(ThreadingHTTPServer):
@@ -165,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         try:
             return 200, self.server.site.answer(path, query, self.is_wanted)
-        except Wrong as error:
+        except BadRequest as error:
             return 400, Content(".txt", str(error).encode())
         except Outdated as error:
             return 409, Content(".txt", str(error).encode())

@@ -123,7 +123,7 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[IncompleteProcess
         where = _locations([row for row in rows if row.id in unrecorded])
         count = sum(unrecorded.values())
         yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
-    if unknown := [row for row in rows if row.unknown and not row.absent]:
+    if unknown := [row for row in rows if row.unknown and not row.missing]:
         where = _locations(unknown)
         yield f"an unknown number of events were not recorded on {where}: no process was left to count them"
     clamped = sum(row.clamped for row in rows)
@@ -143,11 +143,11 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[IncompleteProcess
 
 
 def _early_ends(incomplete: Sequence[IncompleteProcess]) -> Iterator[str]:
-    dead = [process for process in incomplete if process.died and not process.hidden]
+    dead = [process for process in incomplete if process.died and not process.buffer_unseen]
     there = [process for process in dead if process.head.buffer or process.head.unbuffered]
     read = [process for process in there if not process.in_memory]
     partial = [process for process in there if process.in_memory]
-    hidden = [process for process in incomplete if process.hidden]
+    hidden = [process for process in incomplete if process.buffer_unseen]
     memory = [process for process in dead if process not in there]
     for those, what in (
         (read, "the archive has the events recorded until then"),

@@ -64,7 +64,7 @@ class CoverageRow:
     """The intervals in which the location did not record."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
-    absent: bool = False
+    missing: bool = False
     """The process has no files: its existence only follows from the number of ranks."""
     cpu_ns: tuple[int, int] | None = None
     """CPU time of its threads in user and in kernel mode; None: not known."""
@@ -129,7 +129,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         end_ns=process.end_ns if number == 0 else 0,
-        absent=process.absent,
+        missing=process.missing,
         cpu_ns=_cpu_ns(summary),
     )
 
@@ -168,7 +168,7 @@ def _is_unknown(process: Process, number: int, result: Transcoded | None) -> boo
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
     contents = process.contents
-    return process.absent or number in contents.uncounted or (killed and (stopped or contents.in_memory))
+    return process.missing or number in contents.uncounted or (killed and (stopped or contents.in_memory))
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
@@ -205,10 +205,11 @@ def shortfalls(
 ) -> list[str]:
     """Returns a text for each reason why the archive lacks parts of the run; none if the archive is complete."""
     total = sums(rows)
+    unread = [p for p in incomplete if p.buffer_unseen]
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
-        ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
-        ("has a buffer that was not read", "have buffers that were not read", [p for p in incomplete if p.hidden]),
+        ("ended early", "ended early", [p for p in incomplete if p.died and not p.buffer_unseen]),
+        ("has a buffer that was not read", "have buffers that were not read", unread),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
         (*_LACKS, [p for p in incomplete if p.missing_files]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
@@ -217,7 +218,7 @@ def shortfalls(
     if lost := total["lost"]:
         why = ", ".join(f"{n:,} {_words(name)}" for name, n in total["lost_by"].items())
         found.append(f"{some(lost, 'event')} lost ({why})")
-    if unknown := sum(row.unknown and not row.absent for row in rows):
+    if unknown := sum(row.unknown and not row.missing for row in rows):
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]

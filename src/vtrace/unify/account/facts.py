@@ -36,7 +36,7 @@ _NOTHING = Facts(world=0, tool="", clock=0, start=0, owner="", properties={})
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
     """Returns the facts of the first of these processes with any files, by its number."""
     found = {}
-    for process in [process for process in processes if not process.absent][:1]:
+    for process in [process for process in processes if not process.missing][:1]:
         head, known = process.head, process.definitions.properties
         found[process.number] = Facts(
             world=process.world,

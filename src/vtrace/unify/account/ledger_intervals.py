@@ -78,7 +78,7 @@ def class_name(bits: int) -> str:
 
 def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
     """Returns the intervals of one location. Only the rank that has read its process can call this function."""
-    if process.absent:
+    if process.missing:
         return (Gap(BEGIN, FOR_EVER, reason="rank missing"),)
     found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN

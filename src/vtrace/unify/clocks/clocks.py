@@ -28,7 +28,7 @@ class Clocks:
 def align_clocks(run: Run, context: Context) -> Clocks:
     """Gives each of this rank's processes a curve from its ticks to ns since the epoch; all ranks call align_clocks."""
     ranks, console = context.ranks, context.console
-    processes = [process for process in run.processes if not process.absent]
+    processes = [process for process in run.processes if not process.missing]
     sources = ranks.gather({process.number: process.source() for process in processes})
     clocks, doubts = ranks.together(lambda: align(sources) if ranks.root else ([], []))
     for text in doubts:

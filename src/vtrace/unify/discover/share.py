@@ -29,7 +29,7 @@ def find_buffers(share: Sequence[Process], rank: int) -> dict[int, Process]:
     """Searches the buffers of these processes on this rank's host; returns those found, by number of the process."""
     for process in share:
         process.find_buffer()
-        process.seer = rank
+        process.buffer_rank = rank
     return {process.number: process for process in share if process.buffer}
 
 
@@ -37,7 +37,7 @@ def take_buffers(run: Run, found: Mapping[int, Process]) -> None:
     """Adds the buffers that the ranks have found to the run."""
     for number, process in found.items():
         own = run.processes[number]
-        own.seer = None if own.buffer else process.seer
+        own.buffer_rank = None if own.buffer else process.buffer_rank
         own.buffer, own.running = process.buffer, process.running
 
 
@@ -50,7 +50,7 @@ def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
     loads = {view: [(0, rank) for rank in members] for view, members in ranks_by(crew.views).items()}
     for family in sorted(_families(run.processes), key=lambda family: (-_weight(family), family[0].number)):
         queue = min((loads[view] for view in _views(family, crew)), key=lambda queue: queue[0])
-        near = {crew.hosts[process.seer] for process in family if process.seer is not None}
+        near = {crew.hosts[process.buffer_rank] for process in family if process.buffer_rank is not None}
         load, rank = _take(queue, [one for one in queue if crew.hosts[one[1]] in near] if near else [])
         heapq.heappush(queue, (load + _weight(family), rank))
         shares[rank] += family
@@ -88,7 +88,7 @@ def _weight(family: Sequence[Process]) -> int:
 
 
 def _views(family: Sequence[Process], crew: Crew) -> frozenset[int]:
-    known = [process.views for process in family if not process.absent]
+    known = [process.views for process in family if not process.missing]
     common = frozenset.intersection(*known) if known else frozenset(crew.views[:1])
     if not common:
         files = ", ".join(sorted(str(path) for process in family for path in process.all_files())[:4])

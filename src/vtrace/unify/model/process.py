@@ -43,19 +43,19 @@ class Process:
     rank: int | None = None
     main: bool = False
     """True if the process belongs to the run's first world."""
-    absent: bool = False
+    missing: bool = False
     """True for a rank without files, which gets a location without events."""
     number: int = 0
     """Place among all processes of the run."""
     views: frozenset[int] = frozenset()
-    """Numbers of the directories in which all of its files were seen (list_files.SeenFile)."""
+    """Numbers of the directories in which all of its files were seen (list_files.ListedFile)."""
     bytes: int = 0
     """Size of its files."""
-    seer: int | None = None
+    buffer_rank: int | None = None
     """The rank that has found its buffer, if the buffer is not with the other files."""
     running: bool = False
     """True if the process still records."""
-    owner: int | None = None
+    reader: int | None = None
     """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 
     contents: Contents = NOT_READ
@@ -91,17 +91,17 @@ class Process:
         """The definitions of its files."""
         return self.contents.definitions
 
-    def to_hand_on(self, owner: int) -> Process:
-        """Returns a copy with the data that another rank needs to write the events; owner: this rank."""
+    def lent_copy(self, reader: int) -> Process:
+        """Returns a copy with the data that another rank needs to write the events; reader: this rank."""
         contents = Contents(usable=self.contents.usable, usable_samples=self.contents.usable_samples)
         return Process(
-            self.head, self.files, self.buffer, number=self.number, owner=owner, contents=contents, maps=self.maps
+            self.head, self.files, self.buffer, number=self.number, reader=reader, contents=contents, maps=self.maps
         )
 
     @property
     def died(self) -> bool:
         """True if the process ended without completing its files. A damaged file may hide that it completed them."""
-        incomplete = not (self.absent or self.running or self.contents.complete)
+        incomplete = not (self.missing or self.running or self.contents.complete)
         damaged = self.contents.problems or self.contents.missing_files
         return incomplete and (self.buffer is not None or not damaged)
 
@@ -109,7 +109,7 @@ class Process:
     def buffer_unseen(self) -> bool:
         """True if it did not complete its files and its buffer is not accessible. The definitions must be loaded. With
         missing files this may be wrong, since one of these may have the summary."""
-        found = self.absent or self.buffer or self.contents.complete or self.contents.missing_files
+        found = self.missing or self.buffer or self.contents.complete or self.contents.missing_files
         return bool(self.head.buffer) and not found
 
     def archive_ns(self, ticks: int) -> int:

@@ -30,7 +30,7 @@ class IncompleteProcess:
     main: bool
     died: bool
     running: bool
-    hidden: bool
+    buffer_unseen: bool
     """True: its buffer is not accessible."""
     in_memory: bool
     """True: a part of its buffer was memory."""

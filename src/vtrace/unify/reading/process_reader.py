@@ -37,7 +37,7 @@ def read_contents(process: Process, kernel: Kernel, salvage: bool, with_samples:
     with_samples: False if the samples are left out. Raises FormatError for damage; with salvage the damage goes into
     problems, and the records before it are used.
     """
-    return NOT_READ if process.absent else _ProcessReader(process, kernel, salvage, with_samples).read()
+    return NOT_READ if process.missing else _ProcessReader(process, kernel, salvage, with_samples).read()
 
 
 class _ProcessReader:

@@ -83,14 +83,14 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[IncompleteProcess],
     """Warns of damage; raises VtraceError unless damage is allowed. Returns the reasons why local files must stay."""
     allowed, warn = context.request.incomplete, context.console.warn
     reasons = []
-    hidden = [process for process in incomplete if process.hidden]
+    hidden = [process for process in incomplete if process.buffer_unseen]
     if hidden:
         list_buffers(hidden, crew, warn)
         if not allowed:
             refuse_remote_buffers(hidden, crew, run.prefix, run.ranks)
         reasons.append("buffers that are not accessible here may hold more events")
     if remote := [
-        process for process in incomplete if process.died and not process.hidden and not is_near(process, crew)
+        process for process in incomplete if process.died and not process.buffer_unseen and not is_near(process, crew)
     ]:
         # Only their own hosts and containers show whether they have ended.
         hosts = few(sorted({process.head.host for process in remote}))

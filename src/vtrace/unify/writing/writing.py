@@ -96,7 +96,7 @@ def write_events(
             f"writing the events of {some(locations, 'location')} with {some(ranks.size * threads, 'thread')}"
         )
         tasks = lend_tasks(own, crew, ranks)
-        if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
+        if moved := ranks.total([sum(task.process.reader is not None for task in tasks)])[0]:
             are = some(moved, "location is", "locations are")
             console.detail(f"{are} written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
@@ -105,8 +105,8 @@ def write_events(
             work_on(
                 ranks, threads, items=tasks, work=write, weigh=lambda task: task.bytes, advance=advance, place=order
             )
-        lent = [task for task in tasks if task.process.owner is not None]
-        returned = return_results([(task.process.owner or 0, task.id, done.pop(task.id)) for task in lent], ranks)
+        lent = [task for task in tasks if task.process.reader is not None]
+        returned = return_results([(task.process.reader or 0, task.id, done.pop(task.id)) for task in lent], ranks)
     return done | returned
 
 
@@ -117,7 +117,7 @@ def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[Wri
 
     def pack(task: WriteTask) -> WriteTask:
         if task.process.number not in slim:
-            slim[task.process.number] = task.process.to_hand_on(ranks.rank)
+            slim[task.process.number] = task.process.lent_copy(ranks.rank)
         return task._replace(process=slim[task.process.number])
 
     weights = [task.bytes + OPENING_A_FILE for task in tasks]
