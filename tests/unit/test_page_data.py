@@ -296,7 +296,7 @@ def test_words_without_meaning_together(asked: Asked, monkeypatch: pytest.Monkey
     """Any endpoint: a line, not a closed connection."""
     with pytest.raises(BadRequest, match="level is not from 0 to "):
         asked.content("tiles", rows="l0", level=62, number=0)
-    monkeypatch.setitem(asked.site._answers, "at", lambda shown, words: int("x"))
+    monkeypatch.setitem(viewer_site._ANSWERS, "at", lambda shown, words: int("x"))
     with pytest.raises(BadRequest, match=r"no meaning together \(ValueError\)"):
         asked.content("at")
 

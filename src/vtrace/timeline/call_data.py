@@ -47,7 +47,7 @@ class CallData:
             "exclusive": int(calls.exclusive[at]), "calls": int(calls.calls[at]), "source": self.region(region),
             "values": self._values(location, begin, region),
             "collectives": self._collectives(location, begin, end, region),
-            "waits": self._waits(location, begin, end, region),
+            "waits": self._rare.waits_of(location, begin, end) if self._trace.regions["class"][region] == MPI else [],
         }  # fmt: skip
         if not self._store.is_large(location):
             same = np.flatnonzero(calls.region == region)
@@ -102,10 +102,6 @@ class CallData:
                 "sent": part["sent"], "received": part["received"], "root": row["root"],
             })  # fmt: skip
         return found
-
-    def _waits(self, location: int, begin: int, end: int, region: int) -> list[dict[str, Any]]:
-        is_mpi = self._trace.regions["class"][region] == MPI
-        return self._rare.waits_of(location, begin, end) if is_mpi else []
 
     def _values(self, location: int, begin: int, region: int) -> list[list[str]]:
         """Arguments and attributes of a call's Enter: pairs of names and values."""

@@ -50,9 +50,8 @@ class LargeData(WindowData):
         return Table({}), parts
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, *, tag: int | None = None,
-        comm: int = -1,
-    ) -> Content:  # fmt: skip
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
+    ) -> Content:
         """Bundles, if the window is wider than a bin and no filter is set: bundles have no tags, sizes or
         communicators."""
         found, groups = bundles_of(self._trace, self._tiles, *window), bundle_groups(self._trace)

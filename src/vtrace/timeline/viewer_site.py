@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE
+from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
@@ -94,12 +95,6 @@ class ViewerSite:
         self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
-        self._answers: dict[str, Callable[[ShownTrace, _Query], Content]] = {
-            "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
-            "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
-            "nth": _nth, "far": _far, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves,
-            "sample": _sample, "rare": _rare, "curves": _curves,
-        }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
         if not path.startswith(VERSION):
@@ -135,7 +130,7 @@ class ViewerSite:
         if name == "compare":
             with self._turns:
                 return _compare(self.shown, words)
-        if name not in self._answers:
+        if name not in _ANSWERS:
             return None
         number, wanted = words.number("trace", 0, len(self.shown) - 1), words.wanted
         shown = self.shown[number]
@@ -143,9 +138,9 @@ class ViewerSite:
             if not wanted():
                 return Content(".bin", b"")
             try:
-                return self._answers[name](shown, words)
+                return _ANSWERS[name](shown, words)
             except TileDamageError as error:
-                return self._answers[name](self._with_new_tiles(number, shown, error), words)
+                return _ANSWERS[name](self._with_new_tiles(number, shown, error), words)
 
     def _with_new_tiles(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""
@@ -213,7 +208,7 @@ def _regions(shown: ShownTrace, words: _Query) -> Content:
 
 def _tiles(shown: ShownTrace, words: _Query) -> Content:
     level, number = words.number("level", 0, shown.row_tiles.top), words.number("number", 0, 2**40)
-    return shown.row_tiles.answer(shown.rows.each(words.text("rows")), level, number, words.wanted)
+    return shown.row_tiles.answer(_rows(shown, words), level, number, words.wanted)
 
 
 def _calls(shown: ShownTrace, words: _Query) -> Content:
@@ -221,7 +216,7 @@ def _calls(shown: ShownTrace, words: _Query) -> Content:
     row. If there are many, calls shorter than `shortest` are joined (LocationCalls.drawn)."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
-    rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
+    rows = [each[:1].tolist() for each in _rows(shown, words)]
     known = shown.store.window([row for each in rows for row in each], begin, end)
     drawn = [known[row].drawn(begin, end, _CALLS, shortest) for each in rows for row in each]
     names = ("begin", "end", "region", "depth", "exclusive", "calls")
@@ -234,61 +229,40 @@ def _calls(shown: ShownTrace, words: _Query) -> Content:
 def _messages(shown: ShownTrace, words: _Query) -> Content:
     tag = words.text("tag", "")
     return shown.data.links(
-        shown.rows.each(words.text("rows")), words.window(), lines=words.number("lines", 0, 10_000),
+        _rows(shown, words), words.window(), lines=words.number("lines", 0, 10_000),
         smallest=words.number("smallest", 0), tag=words.number("tag") if tag else None, comm=words.number("comm", -1),
     )  # fmt: skip
 
 
-def _collectives(shown: ShownTrace, words: _Query) -> Content:
-    return shown.data.bands(shown.rows.each(words.text("rows")), words.window())
-
-
-def _counters(shown: ShownTrace, words: _Query) -> Content:
-    return shown.data.counters(shown.rows.of(words.text("rows")), words.window())
-
-
-def _samples(shown: ShownTrace, words: _Query) -> Content:
-    return shown.samples.stacks(_location(words, shown), words.window(), words.number("shortest", 0))
-
-
-def _leaves(shown: ShownTrace, words: _Query) -> Content:
-    return shown.samples.leaves(shown.rows.each(words.text("rows")), words.window(), words.number("bins", 1, 4096))
-
-
-def _rare(shown: ShownTrace, words: _Query) -> Content:
-    rows, every = shown.rows.each(words.text("rows")), words.number("every", 0, 1) == 1
-    return shown.rare.answer(rows, words.window(), words.number("bins", 1, 4096), every)
-
-
-def _curves(shown: ShownTrace, words: _Query) -> Content:
-    rows, counter = shown.rows.each(words.text("rows")), words.number("counter", 0)
-    return shown.curves.answer(counter, rows, words.window(), words.number("bins", 1, 4096))
-
-
 def _sample(shown: ShownTrace, words: _Query) -> Content:
     time, slack, step = words.number("time"), words.number("slack", 0), words.number("step", -1, 1)
-    return plain_json(shown.samples.sample(_location(words, shown), time, slack, step))
+    return plain_json(shown.samples.sample(_location(shown, words), time, slack, step))
 
 
-def _location(words: _Query, shown: ShownTrace) -> int:
+def _rows(shown: ShownTrace, words: _Query) -> list[Array]:
+    """The locations of each row of a request."""
+    return shown.rows.each(words.text("rows"))
+
+
+def _locations(shown: ShownTrace, words: _Query) -> list[int]:
+    return shown.rows.of(words.text("rows"))
+
+
+def _location(shown: ShownTrace, words: _Query) -> int:
     return words.number("location", 0, shown.trace.locations.rows - 1)
 
 
-def _place(words: _Query, shown: ShownTrace) -> tuple[int, int, int]:
-    return _location(words, shown), words.number("begin"), words.number("depth", 0)
+def _bins(words: _Query) -> int:
+    return words.number("bins", 1, 4096)
 
 
-def _call(shown: ShownTrace, words: _Query) -> Content:
-    return plain_json(shown.calls.describe(*_place(words, shown)))
-
-
-def _at(shown: ShownTrace, words: _Query) -> Content:
-    return plain_json(shown.calls.at(_location(words, shown), words.number("time")))
+def _place(shown: ShownTrace, words: _Query) -> tuple[int, int, int]:
+    return _location(shown, words), words.number("begin"), words.number("depth", 0)
 
 
 def _go(shown: ShownTrace, words: _Query) -> Content:
-    locations = shown.rows.of(words.text("rows"))
-    return plain_json(shown.calls.go(*_place(words, shown), words.text("way"), locations))
+    locations = _locations(shown, words)
+    return plain_json(shown.calls.go(*_place(shown, words), words.text("way"), locations))
 
 
 def _far(shown: ShownTrace, words: _Query) -> Content:
@@ -297,17 +271,13 @@ def _far(shown: ShownTrace, words: _Query) -> Content:
     comm, tag = words.number("comm", -1), words.number("tag")
     sent = words.number("sent", 0, 1) == 1
     return plain_json(
-        shown.data.other_end(_location(words, shown), partner, comm=comm, tag=tag, time=words.number("time"), sent=sent)
+        shown.data.other_end(_location(shown, words), partner, comm=comm, tag=tag, time=words.number("time"), sent=sent)
     )
 
 
-def _nth(shown: ShownTrace, words: _Query) -> Content:
-    return plain_json(shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of("")))
-
-
 def _search(shown: ShownTrace, words: _Query) -> Content:
-    rows = shown.rows.each(words.text("rows"))
-    bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
+    rows = _rows(shown, words)
+    bins, exact = _bins(words), words.text("exact", "0") == "1"
     return shown.calls.search(words.text("text"), rows, window=words.window(), bins=bins, exact=exact)
 
 
@@ -322,5 +292,27 @@ def _compare(both: list[ShownTrace], words: _Query) -> Content:
     return compared((first, second))
 
 
-def _panel(shown: ShownTrace, words: _Query) -> Content:
-    return shown.panels.answer(words.text("name"), words.window(), shown.rows.of(words.text("rows")))
+_ANSWERS: dict[str, Callable[[ShownTrace, _Query], Content]] = {
+    "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "go": _go, "far": _far,
+    "search": _search, "sample": _sample,
+    "collectives": lambda shown, words: shown.data.bands(_rows(shown, words), words.window()),
+    "counters": lambda shown, words: shown.data.counters(_locations(shown, words), words.window()),
+    "marks": lambda shown, words: shown.data.marks(),
+    "call": lambda shown, words: plain_json(shown.calls.describe(*_place(shown, words))),
+    "at": lambda shown, words: plain_json(shown.calls.at(_location(shown, words), words.number("time"))),
+    "nth": lambda shown, words: plain_json(
+        shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of(""))
+    ),
+    "panel": lambda shown, words: shown.panels.answer(words.text("name"), words.window(), _locations(shown, words)),
+    "samples": lambda shown, words: shown.samples.stacks(
+        _location(shown, words), words.window(), words.number("shortest", 0)
+    ),
+    "leaves": lambda shown, words: shown.samples.leaves(_rows(shown, words), words.window(), _bins(words)),
+    "rare": lambda shown, words: shown.rare.answer(
+        _rows(shown, words), words.window(), _bins(words), words.number("every", 0, 1) == 1
+    ),
+    "curves": lambda shown, words: shown.curves.answer(
+        words.number("counter", 0), _rows(shown, words), words.window(), _bins(words)
+    ),
+}  # fmt: skip
+"""The answer of each request."""

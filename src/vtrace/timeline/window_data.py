@@ -88,9 +88,8 @@ class WindowData:
         return self._read[1]
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, *, tag: int | None = None,
-        comm: int = -1,
-    ) -> Content:  # fmt: skip
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
+    ) -> Content:
         """The messages of a window between rows as lines. Many messages become bundles, the largest first: count and
         bytes of the messages between two rows that are sent in one step of time.
 

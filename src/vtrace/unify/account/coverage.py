@@ -100,10 +100,6 @@ def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
     return (min(times), max(*times, *(row.end_ns for row in rows))) if times else (0, 0)
 
 
-def _without_notes(result: Transcoded | None) -> Transcoded | None:
-    return replace(result, notes=(), gaps=()) if result and (result.notes or result.gaps) else result
-
-
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
     """Returns the row of a process's location. result: None for a location without events."""
     known = process.definitions
@@ -124,7 +120,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         clamped=clamped,
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
-        result=_without_notes(result),
+        result=replace(result, notes=(), gaps=()) if result and (result.notes or result.gaps) else result,
         markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
@@ -216,8 +212,9 @@ def shortfalls(
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
-        why = ", ".join(f"{n:,} {_words(name)}" for name, n in total["lost_by"].items())
-        found.append(f"{some(lost, 'event')} lost ({why})")
+        words = {why: LOSSES[why].words if why in LOSSES else "for another reason" for why in total["lost_by"]}
+        by = ", ".join(f"{n:,} {words[why]}" for why, n in total["lost_by"].items())
+        found.append(f"{some(lost, 'event')} lost ({by})")
     if unknown := sum(row.unknown and not row.missing for row in rows):
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
@@ -227,10 +224,6 @@ def shortfalls(
     stated = Counter(gap.reason for row in rows for gap in row.gaps if gap.stated)
     found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(stated.items())]
     return found
-
-
-def _words(why: str) -> str:
-    return LOSSES[why].words if why in LOSSES else "for another reason"
 
 
 def untimed(separate: str, incomplete: Sequence[IncompleteProcess]) -> list[str]:

@@ -35,18 +35,15 @@ _NOTHING = Facts(world=0, tool="", clock=0, start=0, owner="", properties={})
 
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
     """Returns the facts of the first of these processes with any files, by its number."""
-    found = {}
-    for process in [process for process in processes if not process.missing][:1]:
-        head, known = process.head, process.definitions.properties
-        found[process.number] = Facts(
-            world=process.world,
-            tool=head.tool,
-            clock=head.clock,
-            start=head.start,
-            owner=_owner(process),
-            properties=known,
-        )
-    return found
+    first = next((process for process in processes if not process.missing), None)
+    if first is None:
+        return {}
+    head, owner = first.head, _owner(first)
+    facts = Facts(
+        world=first.world, tool=head.tool, clock=head.clock, start=head.start, owner=owner,
+        properties=first.definitions.properties,
+    )  # fmt: skip
+    return {first.number: facts}
 
 
 def first_of(facts: Mapping[int, Facts]) -> Facts:

@@ -51,7 +51,7 @@ class Leftover:
         return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
 
 
-def leftovers(operand: str, local: bool = False) -> list[Leftover]:
+def leftovers(operand: str, local: bool) -> list[Leftover]:
     """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError if the directory does
     not exist.
 

@@ -116,10 +116,11 @@ class SystemStep:
 
 
 def _about(process: Process) -> About:
-    head, properties = process.head, process.definitions.properties
+    head, properties, threads = process.head, process.definitions.properties, process.definitions.threads
+    kernel_ids = tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
     return About(
         head.process, process.parent, _process_name(process), process.world, process.rank, process.missing,
-        tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.contents.has_heap,
+        tuple(_thread_names(process)), _helpers(process), kernel_ids, process.contents.has_heap,
         process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
@@ -168,11 +169,6 @@ def _helpers(process: Process) -> frozenset[int]:
     return frozenset(
         n for n, location in enumerate(process.contents.locations) if location and f"{HELPER}{location}" in properties
     )
-
-
-def _kernel_ids(process: Process) -> tuple[tuple[int, ...], ...]:
-    threads = process.definitions.threads
-    return tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
 
 
 def _thread_names(process: Process) -> list[str]:

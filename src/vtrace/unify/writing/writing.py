@@ -55,7 +55,7 @@ class _Nobody:
 
 def write_events(
     run: Run, crew: Crew, archive: Archive, heap_class: int, *, with_samples: bool, context: Context,
-    listener: EventListener | None = None,
+    listener: EventListener | None,
 ) -> Results:  # fmt: skip
     """Writes the events of all locations into the archive, the largest first, or in the order of a listener; all ranks
     call write_events.
