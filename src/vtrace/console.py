@@ -212,6 +212,11 @@ def environment_level(name: str) -> int:
     return min(int(text), DEBUG)
 
 
+def vtrace_console() -> Console:
+    """The console of the subcommands of vtrace, with the level of VT_VERBOSE."""
+    return Console("vtrace", environment_level("vtrace"))
+
+
 def catch_in_callbacks(act: Callable[[KeyboardInterrupt], object]) -> None:
     """Calls act after an interrupt in a function that C code has called, from where it cannot reach the command."""
 

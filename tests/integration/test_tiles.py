@@ -37,9 +37,9 @@ from vtrace.errors import FormatError
 from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.tile_file import COLUMN, DATA, TileFile
-from vtrace.timeline.row_groups import row_groups, summed
+from vtrace.timeline.group_tiles import row_groups, summed
 from vtrace.timeline.tile_cache import tiles_of
-from vtrace.timeline.written_tiles import WrittenTiles
+from vtrace.timeline.tile_pass import WrittenTiles
 from vtrace.unify.run import Request
 from vtrace.unify.run import unify as unify_run
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {drawCurve} from '../../src/vtrace/timeline/page/draw/curves_layer.js';
+import {drawCurve} from '../../src/vtrace/timeline/page/draw/rows_layer.js';
 import {scaleOf, short, shown, valueAt, valueText} from '../../src/vtrace/timeline/page/model/curves.js';
 
 const low = [NaN, 2, 4, 8], mean = [NaN, 3, 4, 9], high = [NaN, 4, 4, 12];

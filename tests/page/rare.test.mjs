@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {drawMarks} from '../../src/vtrace/timeline/page/draw/links_layer.js';
-import {drawRare} from '../../src/vtrace/timeline/page/draw/rare_layer.js';
+import {drawRare} from '../../src/vtrace/timeline/page/draw/rows_layer.js';
 import {OUTLIER, WAIT, isFirst, ofRow, rareAt} from '../../src/vtrace/timeline/page/model/rare.js';
 import {SvgSurface} from '../../src/vtrace/timeline/page/draw/surface.js';
 

@@ -46,7 +46,7 @@ def load(command: str, name: str) -> Callable[[], int]:
     if command == "vtunify":
         from vtrace.commands import vtunify
 
-        vtunify.lighten()
+        vtunify.reduce_overhead()
         import_module("vtrace.unify.run")
         import_module("elftools.elf.elffile")
         return vtunify.main

@@ -247,7 +247,7 @@ def test_info_of_nothing_and_of_a_broken_archive(heat: Path) -> None:
 def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     unneeded = {"concurrent.futures", "difflib", "hashlib", "logging", "_hashlib", "multiprocessing"}
     code = (
-        "from vtrace.commands import vtunify; vtunify.lighten()\n"
+        "from vtrace.commands import vtunify; vtunify.reduce_overhead()\n"
         "import vtrace.unify.run, vtrace.unify.discover.list_files, numpy\n"
         f"print(sorted({unneeded!r} & set(sys.modules)))"
     )

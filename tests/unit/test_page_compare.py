@@ -13,7 +13,7 @@ from support.oracles import slow
 from support.readers import archive as reader
 from support.synthetic_runs import stepping, viewed
 from support.users.page_site import Asked
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import BadRequest
 
 
 def times(trace: reader.Trace, window: tuple[int, int], locations: list[int]) -> Counter[str]:
@@ -52,5 +52,5 @@ def test_differences(tmp_path: Path) -> None:
 
 def test_one_trace_has_nothing_to_compare(tmp_path: Path) -> None:
     stepping.write(tmp_path / "one.trace")
-    with pytest.raises(Wrong):
+    with pytest.raises(BadRequest):
         Asked(tmp_path / "one.trace").table("compare", from0=0, to0=1, rows0="", from1=0, to1=1, rows1="")

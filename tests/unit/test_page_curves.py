@@ -16,7 +16,7 @@ from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
 from support.users.page_site import Asked
 from vtrace.timeline import curves, large_data, tile_pass
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import BadRequest
 
 LENGTH = 1000
 CLASSES = {0: ["width", "height"], 1: ["depth"]}
@@ -116,7 +116,7 @@ def test_curves(place: Path) -> None:
                 assert found == pytest.approx(right, nan_ok=True), (window, name, bins)
                 seen += sum(not math.isnan(value) for value in right)
     assert seen > 5000
-    with pytest.raises(Wrong):
+    with pytest.raises(BadRequest):
         asked.table("curves", rows="l0", counter=3, bins=1, **{"from": 0, "to": 9})
 
 

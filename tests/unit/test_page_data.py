@@ -25,8 +25,8 @@ from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
+from vtrace.timeline.answers import BadRequest, Outdated
 from vtrace.timeline.call_store import LocationCalls
-from vtrace.timeline.server import Outdated, Wrong
 
 
 def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:
@@ -288,16 +288,16 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
     ],
 )  # fmt: skip
 def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, object]) -> None:
-    with pytest.raises((Wrong, VtraceError)):
+    with pytest.raises((BadRequest, VtraceError)):
         asked.content(name, **words)
 
 
 def test_words_without_meaning_together(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any endpoint: a line, not a closed connection."""
-    with pytest.raises(Wrong, match="level is not from 0 to "):
+    with pytest.raises(BadRequest, match="level is not from 0 to "):
         asked.content("tiles", rows="l0", level=62, number=0)
-    monkeypatch.setitem(asked.site._answers, "at", lambda shown, words: int("x"))
-    with pytest.raises(Wrong, match=r"no meaning together \(ValueError\)"):
+    monkeypatch.setitem(viewer_site._ANSWERS, "at", lambda shown, words: int("x"))
+    with pytest.raises(BadRequest, match=r"no meaning together \(ValueError\)"):
         asked.content("at")
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from support.synthetic_runs.merged_comms import MergedComms, merged_comms
 from vtrace.errors import FormatError
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
-from vtrace.unify.merge.communicators import UNDEFINED
 from vtrace.unify.model.process_definitions import CommMembers, CommPeer, LocalComm, ProcessDefinitions
 from vtrace.unify.model.process_maps import ProcessPlace
 

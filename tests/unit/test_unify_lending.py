@@ -30,8 +30,8 @@ def lent(stored: list[dict[int, int]], seen: Any, buffers: tuple[int, ...] = ())
         tasks = [WriteTask(100 * ranks.rank + n, process, n, size) for n, size in stored[ranks.rank].items()]
         found = lend_tasks(tasks, seen, ranks)
         for task in found:
-            assert (task.process is process) == (task.process.owner is None)
-            assert task.process.owner in (None, task.process.number)
+            assert (task.process is process) == (task.process.reader is None)
+            assert task.process.reader in (None, task.process.number)
         return sorted((task.process.number, task.number) for task in found)
 
     return in_threads(len(stored), work)

@@ -20,7 +20,7 @@ from vtrace.io.archive.writer import Definitions
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
-from vtrace.unify.merge.dedup import ConcatStep, MergedDefinitions, Named, numbered
+from vtrace.unify.merge.steps import ConcatStep, MergedDefinitions, Named, numbered
 from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 from vtrace.unify.model.process_maps import ProcessPlace
 

@@ -70,9 +70,9 @@ def test_an_archive_that_was_put_aside(heat: Path) -> None:
 def test_it_is_touched(heat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "BEAT", 0.01)
     path = left(heat, "node-7", 1, LONG_AGO)
-    beat = staging.Beat(path)
+    beat = staging.Heartbeat(path)
     deadline = time.monotonic() + 30
-    while staging.is_left(path, "node-7", 1, time.time()) and time.monotonic() < deadline:
+    while staging.is_abandoned(path, "node-7", 1, time.time()) and time.monotonic() < deadline:
         time.sleep(0.01)
     beat.end()
-    assert not staging.is_left(path, "node-7", 1, time.time())
+    assert not staging.is_abandoned(path, "node-7", 1, time.time())

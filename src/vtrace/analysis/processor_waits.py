@@ -20,8 +20,8 @@ _COLUMNS = ("location", "from", "to", "ns", "region")
 
 
 class ProcessorWaits:
-    """The waits of all locations. Each is between two events of its location; only the sum of the waits in this interval
-    is known, which counts as spread over it."""
+    """The waits of all locations. Of an interval between two events of a location only the sum of its waits is known,
+    which counts as spread over the interval."""
 
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""

@@ -151,9 +151,7 @@ def _compilers() -> Iterator[_CheckResult]:
         f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {how_functions([path])}"
         for name, path in found.items()
     ]
-    yield _CheckResult(
-        name="compilers", value=", ".join(found) or "none", problem=problem, needed=False, more={"lines": lines}
-    )
+    yield _CheckResult(name="compilers", value=", ".join(found) or "none", problem=problem, more={"lines": lines})
 
 
 def _first_line(words: list[str]) -> str:
@@ -187,9 +185,8 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_CheckResult]:
         if known_abis:
             yield _CheckResult(name="MPI", value=f"{lack}; vtrace run has shims for {known_abis}")
         else:
-            yield _CheckResult(
-                name="MPI", value="none", problem=f"{lack}: MPI calls are not recorded; pip install mpich"
-            )
+            problem = f"{lack}: MPI calls are not recorded; pip install mpich"
+            yield _CheckResult(name="MPI", value="none", problem=problem)
 
 
 def _in_path() -> list[str]:
@@ -219,7 +216,7 @@ def _mpi(mpi: Mpi) -> _CheckResult:
         *(f"{len(names)} Fortran entry points wrapped: {name}" for name, names in found.fortran.items()),
     ]
     more = {"mpicc": mpi.mpicc, "library": str(mpi.library), "built": cached, "lines": lines, **asdict(found)}
-    return _CheckResult(name="MPI", value=f"{mpi.label} {mpi.library}", problem=None, needed=False, more=more)
+    return _CheckResult(name="MPI", value=f"{mpi.label} {mpi.library}", more=more)
 
 
 def _mpi4py() -> _CheckResult:
@@ -227,18 +224,12 @@ def _mpi4py() -> _CheckResult:
     try:
         release = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
-        return _CheckResult(
-            name="mpi4py",
-            value="missing",
-            problem="vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'",
-        )
+        problem = "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"
+        return _CheckResult(name="mpi4py", value="missing", problem=problem)
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
-        return _CheckResult(
-            name="mpi4py",
-            value=f"{release}, no mpiexec in PATH",
-            problem="vtunify-mpi needs mpiexec: pip install mpich",
-        )
+        problem = "vtunify-mpi needs mpiexec: pip install mpich"
+        return _CheckResult(name="mpi4py", value=f"{release}, no mpiexec in PATH", problem=problem)
     words = [mpiexec, "-n", "2", sys.executable, "-I", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{_PROBE}"]
     try:
         done = subprocess.run(
@@ -265,12 +256,8 @@ def _machine() -> Iterator[_CheckResult]:
     place = Path(os.environ.get("VT_PFORM_LDIR") or ".").resolve()
     yield _checked("buffer", "set VT_PFORM_LDIR to another directory", lambda: _free_space(place))
     if place.is_dir() and shutil.disk_usage(place).free < _MIN_FREE:
-        yield _CheckResult(
-            name="free space",
-            value=str(place),
-            problem="less than 256 MiB: set VT_PFORM_LDIR to another directory",
-            needed=False,
-        )
+        problem = "less than 256 MiB: set VT_PFORM_LDIR to another directory"
+        yield _CheckResult(name="free space", value=str(place), problem=problem)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY:
         problem = "recording stops when the buffer or a local file reaches this size: ulimit -f unlimited"

@@ -28,9 +28,8 @@ from vtrace.text import json_text, plain
 from vtrace.unify.discover.discover import find_run
 from vtrace.unify.discover.list_files import LOCAL, resolve_prefix
 from vtrace.unify.model.labels import Labels
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
-from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.process_reader import read_contents
 
 Item = dict[str, Any]
@@ -216,11 +215,9 @@ class _Dump:
         """Returns the definitions of a process, with those that a forked child inherits."""
         with suppress(VtraceError):  # the damage is reported where the file is shown
             process.contents = read_contents(process, self.kernel, salvage=True, with_samples=False)
-        head = process.head
-        parents = (p for p in run.processes if head.forked and p.head.process == (head.host, *(head.parent or ())))
-        for parent in parents:
-            if parent.head.start < head.start:
-                inherit(process.definitions, self._definitions(parent, run), head.pair[0])
+        for parent in (p for p in run.processes if process.head.forked and p.head.process == process.parent):
+            if parent.head.start < process.head.start:
+                inherit(process.definitions, self._definitions(parent, run), process.head.pair[0])
         return process.definitions
 
 

@@ -12,7 +12,7 @@ import click
 
 from vtrace.commands import tool_options as tools
 from vtrace.commands.trace_command import opened, warn_of_caveats
-from vtrace.console import CLICK_SETTINGS
+from vtrace.console import CLICK_SETTINGS, vtrace_console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
@@ -88,8 +88,8 @@ def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | 
 
 
 @click.command(cls=tools.Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
-@click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
-@click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
+@tools.collects_option
+@tools.new_directory_option
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True,
     help="mpi, hwm, lpgusage, lpgstats, or each with no in front [default: mpi].",
@@ -102,7 +102,7 @@ def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | 
     "-H", "hardware", metavar="[event=E,mode=M,pa=N,method=M]",
     help="Hardware monitor: Cache, Instructions_SIMD, Instructions_NOSIMD, MEM_access, Performance, Statistics, TLB.",
 )  # fmt: skip
-@click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+@tools.program_argument
 def collect(
     collects: bool, directory: str, items: tuple[str, ...], level: int, *, hardware: str | None, words: tuple[str, ...]
 ) -> None:
@@ -124,7 +124,7 @@ def collect(
         chosen_hardware = _Hardware()
     _check(items, asked, chosen_hardware)
     if chosen_hardware and chosen_hardware.mode == "usr":
-        tools.console_of().warn(tools.KERNEL_TOO)
+        vtrace_console().warn(tools.KERNEL_TOO)
     place = tools.new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
@@ -151,22 +151,19 @@ def collect(
 
 
 @click.command(cls=tools.Show, context_settings=CLICK_SETTINGS)
-@click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
+@tools.shows_option
 @click.option("-d", "directory", metavar="DIR", help="The data of fapp -C, or any OTF2 archive with sections.")
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True,
     help="mpi, hwm, lpg, or each with no in front [default: mpi, if it was collected].",
 )  # fmt: skip
-@click.option("-o", "output", metavar="FILE", default="stdout", help="Write to FILE [default: stdout].")
-@click.option(
-    "-p", "processes", metavar="all|N,...|input=N|limit=N",
-    help="Processes to read and to show [default: input=0,limit=16].",
-)  # fmt: skip
+@tools.output_option
+@tools.processes_option
 @click.option("-H", "hardware", type=click.Choice(["pa"]), help="pa: show the counters themselves.")
 @click.option(
     "-l", "limit", metavar="N", type=click.IntRange(0, tools.MOST), help="With -Hpa: sections; 0: all [default: 10]."
 )
-@click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
+@tools.kind_option
 def fapppx(
     shows: bool, directory: str | None, items: tuple[str, ...], output: str, *, processes: str | None,
     hardware: str | None, limit: int | None, kind: str,
@@ -180,15 +177,14 @@ def fapppx(
       vtrace compat fapppx -A -Ihwm -p0,limit=2 -d prof
       vtrace compat fapppx -A -Hpa -tcsv -o output_prof_1.csv prof
     """
-    from vtrace import __version__
     from vtrace.analysis.selection import Selection
-    from vtrace.compat import fapp, fapp_layout
+    from vtrace.compat import fapp
 
     if directory is None:
         raise UsageError("-d is missing", "vtrace compat fapppx -A -d DIR")
     if limit is not None and not hardware:
         raise UsageError("-l needs -Hpa", "vtrace compat fapppx -A -Hpa -l 10 -d DIR")
-    console = tools.console_of()
+    console = vtrace_console()
     collected = fapp.FappCollected.read(tools.notes_file(_TOOL, directory))
     asked = tools.items_of(
         items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else ""
@@ -207,8 +203,7 @@ def fapppx(
             f"{directory}: no calls and no sections in this trace",
             "call fapp_start; sections of a level above 0 need fapp -C -L LEVEL: vtrace help sections",
         )
-    lines = map(tools.printable, fapp_layout.text(report, __version__))
-    tools.write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else "\n".join(lines) + "\n")
+    tools.write_sheets(output, report, kind)
     console.note(
         f"next: vtrace profile {shell_word(tools.archive_of(trace))} --by section   for other columns and windows"
     )

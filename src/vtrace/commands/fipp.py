@@ -12,7 +12,7 @@ import click
 
 from vtrace.commands import tool_options as tools
 from vtrace.commands.trace_command import opened, warn_of_caveats
-from vtrace.console import CLICK_SETTINGS, Console
+from vtrace.console import CLICK_SETTINGS, Console, vtrace_console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
@@ -29,8 +29,8 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
 
 @click.command(cls=tools.Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
-@click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
-@click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
+@tools.collects_option
+@tools.new_directory_option
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True, help="call, nocall, hwm, nohwm; call paths are always there."
 )
@@ -60,7 +60,7 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
     "-L", "lines", type=click.Choice(["shared", "noshared"]), default="noshared",
     help="shared: lines and loops of shared libraries, too.",
 )  # fmt: skip
-@click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+@tools.program_argument
 def collect(
     collects: bool, directory: str, items: tuple[str, ...], limit: int, *, hardware: str | None, library: str,
     section: str, interval: int, memory: int | None, lines: str, words: tuple[str, ...],
@@ -93,7 +93,7 @@ def collect(
     if memory is not None:  # samples get an eighth of the memory of events, in addition
         used = min(memory, _MOST_MEMORY)
         if used < memory:
-            tools.console_of().warn(
+            vtrace_console().warn(
                 f"-m {memory}: {used} is used, the maximum; a full buffer is written to disk, and nothing is lost"
             )
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
@@ -114,7 +114,7 @@ def _event(text: str | None) -> str:
         if name == "event" and value in _EVENTS:
             event = value.replace("Instruction_", "Instructions_")
         elif part == "mode=usr":
-            tools.console_of().warn(tools.KERNEL_TOO)
+            vtrace_console().warn(tools.KERNEL_TOO)
         elif part and part != "mode=sys":
             raise UsageError(f"-H{part}: unknown", f"event={'|'.join(_EVENTS[1:])}, mode=sys|usr")
     return event
@@ -126,7 +126,7 @@ _SHOWN = ("cpu", "balance", "call", "hwm", "src")
 
 
 @click.command(cls=tools.Show, context_settings=CLICK_SETTINGS)
-@click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
+@tools.shows_option
 @click.option("-d", "directory", metavar="DIR", help="The data of fipp -C, or any OTF2 archive with samples.")
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True,
@@ -140,12 +140,9 @@ _SHOWN = ("cpu", "balance", "call", "hwm", "src")
     "-T", "threads", metavar="all|N,...|limit=N", help="Threads to show, before those with the highest costs."
 )
 @click.option("-f", "function", metavar="NAME", help="Also show this procedure, whatever -l is.")
-@click.option("-o", "output", metavar="FILE", default="stdout", help="Write to FILE [default: stdout].")
-@click.option(
-    "-p", "processes", metavar="all|N,...|input=N|limit=N",
-    help="Processes to read and to show [default: input=0,limit=16].",
-)  # fmt: skip
-@click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
+@tools.output_option
+@tools.processes_option
+@tools.kind_option
 def fipppx(
     shows: bool, directory: str | None, items: tuple[str, ...], limit: int, *, threads: str | None,
     function: str | None, output: str, processes: str | None, kind: str,
@@ -169,7 +166,7 @@ def fipppx(
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
     asked = tools.items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
     chosen = _choices(frozenset(asked), limit, function=function, threads=threads, processes=processes)
-    console = tools.console_of()
+    console = vtrace_console()
     collected = fipp.FippCollected.read(tools.notes_file(_TOOL, directory))
     trace = opened(tools.archive_in(_TOOL, directory))
     collected.frequency = collected.frequency or tools.recorded_frequency(trace)

@@ -77,7 +77,8 @@ def _data(o: Overview) -> dict[str, Any]:
         "settings": o.vtrace.get("SETTINGS", {}),
         "events": o.vtrace.get("EVENTS", {}),
         "coverage": o.vtrace.get("COVERAGE", {}),
-        **_not_recorded(known),
+        "not_recorded": known.rows(),
+        "notes": known.notes,
         "clocks": o.vtrace.get("CLOCKS", {}),
         "samples": o.vtrace.get("SAMPLES", {}),
         "regions": o.regions,
@@ -105,11 +106,6 @@ def _ledger(o: Overview) -> Ledger:
 
     of = o.locations
     return read_ledger(o.anchor, o.properties, coverage=o.vtrace.get("COVERAGE", {}), ids=of.ids, events=of.events)
-
-
-def _not_recorded(known: Ledger) -> dict[str, Any]:
-    """The intervals in ticks of the archive's clock; an unknown count is null."""
-    return {"not_recorded": known.rows(), "notes": known.notes}
 
 
 def _json(o: Overview) -> Iterator[str]:

@@ -15,7 +15,7 @@ from vtrace import __version__
 from vtrace.analysis.shared_scan import ask
 from vtrace.commands.completion import complete_target
 from vtrace.commands.trace_command import opened, title, warn_of_caveats
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, vtrace_console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.archive.properties import PID
 from vtrace.io.common.outfile import complete
@@ -32,7 +32,7 @@ class _WithVariable(click.Command):
     way to -o."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        console = Console("vtrace", environment_level("vtrace"))
+        console = vtrace_console()
         given, said = mpip_variable.options(os.environ)
         named = any(word.startswith(("-o", "--output")) for word in args)
         kept: list[str] = []
@@ -105,7 +105,7 @@ def command(
         raise UsageError("-o and -f exclude each other", "-o FILE, or -f DIR for a file with mpiP's name")
     if directory and not directory.is_dir():
         raise VtraceError(f"{directory} is not a directory", "give -f an existing directory")
-    console = Console("vtrace", environment_level("vtrace"))
+    console = vtrace_console()
     if hash_size is not None:
         console.note("-s is ignored: vtrace mpip uses no hash table")
     trace = opened(archive)

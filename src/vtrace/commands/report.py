@@ -19,7 +19,7 @@ from vtrace.commands.trace_command import (
     trace_command,
     warn_of_caveats,
 )
-from vtrace.console import Console, environment_level
+from vtrace.console import vtrace_console
 from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain, shell_word
@@ -72,7 +72,7 @@ def _write(
     Raises VtraceError when the file exists and output is None, or when the file cannot be written."""
     from vtrace.reports import report, report_numbers
 
-    console = Console("vtrace", environment_level("vtrace"))
+    console = vtrace_console()
     word = shell_word(Path(archives[0]))
     path = output or default or Path(f"{title(traces[0])}.html")
     check_output(path)

@@ -135,7 +135,7 @@ def _write_bundle(chosen: Choices, environ: Mapping[str, str], directory: Path) 
 
 def show_run(prefix: Path, chosen: Choices) -> None:
     """Shows the timeline or a summary of an archive, unless VT_VERBOSE is 0."""
-    console = Console("vtrace", talk.environment_level("vtrace"))
+    console = talk.vtrace_console()
     if chosen.view:
         _show(prefix)
     elif console.level >= talk.NORMAL:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.tool_options import Collect, Either, Show, console_of, own_counters, write
+from vtrace.commands.tool_options import Collect, Either, Show, own_counters, program_argument, write
 from vtrace.commands.trace_command import opened
-from vtrace.console import CLICK_SETTINGS
+from vtrace.console import CLICK_SETTINGS, vtrace_console
 from vtrace.errors import UsageError, VtraceError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _settings() -> TofuSettings:
 @click.command(cls=Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
 @click.option("-C", "collects", is_flag=True, required=True, help="Run the program, and write the files.")
 @click.option("-d", "directory", metavar="DIR", help="Directory of the files [default: FJ_TOFUPA_DIR, or .].")
-@click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+@program_argument
 def collect(collects: bool, directory: str | None, words: tuple[str, ...]) -> None:
     """Run PROGRAM, which may be mpiexec, and write a file of Tofu PA for each node: tofupa.JOB.ADDRESS.txt. The
     archive tofupa.trace is beside them. FJ_TOFUPA_LEVEL chooses sections, as well as FJ_TOFUPA_PA, _MAXREGION and
@@ -54,7 +54,7 @@ def collect(collects: bool, directory: str | None, words: tuple[str, ...]) -> No
     except ValueError:
         raise UsageError(f"FJ_TOFUPA_LEVEL={level}: not a number", "set FJ_TOFUPA_LEVEL to a number") from None
     if not measures:
-        console_of().warn(f"FJ_TOFUPA_LEVEL is {level}: no section is measured, and no file is written")
+        vtrace_console().warn(f"FJ_TOFUPA_LEVEL is {level}: no section is measured, and no file is written")
     place = _directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.force = True, str(place / _PREFIX), True
@@ -89,7 +89,7 @@ def _counters(environ: dict[str, str]) -> list[str]:
         ports = []
     ports = [port for port in ports if port != "lo"]
     if len(ports) > _MOST_PORTS:
-        console_of().warn(
+        vtrace_console().warn(
             f"{len(ports)} network interfaces: {', '.join(ports[:_MOST_PORTS])} are recorded (VT_METRICS)"
         )
     return [*own, *(f"net/{port}/{statistic}" for port in ports[:_MOST_PORTS] for statistic in FIELDS.values())]
@@ -123,7 +123,7 @@ def _write_files(archive: str, place: Path) -> None:
         path = place / f"tofupa.{job}.{one.address}.txt"
         write(str(path), one.text)
         for note in one.notes:
-            console_of().warn(note)
+            vtrace_console().warn(note)
         click.echo(os.path.relpath(path))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.console import Console, environment_level
+from vtrace.console import vtrace_console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_path
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.trace import Trace
-    from vtrace.compat.fapp import FappChoices
+    from vtrace.compat.fapp import FappChoices, FappReport
     from vtrace.compat.fipp import FippChoices
     from vtrace.compat.program_facts import Collected
     from vtrace.wrappers.launch.choices import Choices
@@ -28,9 +28,20 @@ KERNEL_TOO = "mode=usr: counters include kernel mode where this machine allows i
 """A warning."""
 
 
-def console_of() -> Console:
-    """The console of these commands."""
-    return Console("vtrace", environment_level("vtrace"))
+collects_option = click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
+shows_option = click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
+new_directory_option = click.option(
+    "-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty."
+)
+program_argument = click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+output_option = click.option("-o", "output", metavar="FILE", default="stdout", help="Write to FILE [default: stdout].")
+kind_option = click.option(
+    "-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format."
+)
+processes_option = click.option(
+    "-p", "processes", metavar="all|N,...|input=N|limit=N",
+    help="Processes to read and to show [default: input=0,limit=16].",
+)  # fmt: skip
 
 
 def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, default: str = "") -> dict[str, str]:
@@ -102,7 +113,7 @@ def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, *
 
     notes.write(notes_file(tool, directory))
     code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
-    console_of().note(f"next: vtrace compat {tool} -A -d {shell_path(directory)}")
+    vtrace_console().note(f"next: vtrace compat {tool} -A -d {shell_path(directory)}")
     click.get_current_context().exit(code)
 
 
@@ -170,6 +181,15 @@ def write(output: str, text: str) -> None:
         raise VtraceError(f"cannot write {output}: {error.strerror}", "give -o another file") from None
 
 
+def write_sheets(output: str, report: FappReport, kind: str) -> None:
+    """Writes a report of fapp to the file of -o. kind: of -t."""
+    from vtrace import __version__
+    from vtrace.compat import fapp_layout
+
+    text = "\n".join(map(printable, fapp_layout.text(report, __version__))) + "\n"
+    write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else text)
+
+
 def archive_of(trace: Trace) -> Path:
     """The directory of an archive, as other commands take it."""
     return trace.path.parent if trace.path.name == "traces.otf2" else trace.path
@@ -199,7 +219,7 @@ def hardware_counters(items: Sequence[str], environ: Mapping[str, str]) -> list[
     from vtrace.analysis.derived.known_events import known_files
     from vtrace.compat.fapp_hardware import needed
 
-    own, console = own_counters(environ), console_of()
+    own, console = own_counters(environ), vtrace_console()
     names, lacking, problems = needed(items, known_files(environ.get("PAPI_USER_EVENTS_FILE")))
     for problem in problems:
         console.warn(problem)

@@ -17,7 +17,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import stale, warn_if_stale
-from vtrace.console import Console, environment_level
+from vtrace.console import Console, vtrace_console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, plain, shell_quoted
 
@@ -195,7 +195,7 @@ def trace_command(
                 archives=(given,) if archives == 1 else given, window=of, patterns=patterns, by=values.pop("by", ""),
                 sort=values.pop("sort", ""), top=values.pop("top", 0), path=values.pop("output", None),
                 as_json=values.pop("as_json", False), as_csv=values.pop("as_csv", False),
-                console=Console("vtrace", environment_level("vtrace")),
+                console=vtrace_console(),
             )  # fmt: skip
             traces = [opened(name) for name in shown.archives]
             parts = [of.of(trace) for trace in traces]
@@ -250,7 +250,7 @@ def opened(archive: str) -> Trace:
     trace = vtrace.open(archive)
     warn_if_stale(trace.path, trace.vtrace.get("ABOUT"))
     for line in trace.problems:
-        Console("vtrace", environment_level("vtrace")).warn(line)
+        vtrace_console().warn(line)
     return trace
 
 

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.trace_command import Window, opened, title, warn_of_caveats, window_options
-from vtrace.console import Console, environment_level, some
+from vtrace.console import Console, some, vtrace_console
 from vtrace.errors import TileDamageError, UsageError
 from vtrace.text import plain, shell_word
 from vtrace.timeline.server import Server
@@ -93,9 +93,9 @@ def command(
 def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     """Prints the timeline as text. Raises VtraceError."""
     from vtrace.timeline.text_picture import draw, duration_text, picture
-    from vtrace.timeline.tile_cache import remade, tiles_of
+    from vtrace.timeline.tile_cache import rebuilt, tiles_of
 
-    console = Console("vtrace", environment_level("vtrace"))
+    console = vtrace_console()
     trace = opened(archive)
     part = window.of(trace, lanes=True)
     warn_of_caveats(console, trace, part)
@@ -103,7 +103,7 @@ def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     try:
         shown = picture(trace, tiles_of(trace, console), window=part, width=width, most_rows=rows)
     except TileDamageError as error:
-        shown = picture(trace, remade(trace, console, error), window=part, width=width, most_rows=rows)
+        shown = picture(trace, rebuilt(trace, console, error), window=part, width=width, most_rows=rows)
     for line in trace.problems:
         console.warn(line)
     step = (shown.end - shown.begin) / shown.ns.shape[2]
@@ -121,7 +121,7 @@ def show(
     err: prints the address on standard error, not on standard output. Raises VtraceError."""
     from vtrace.timeline.viewer_site import ViewerSite
 
-    console = Console("vtrace", environment_level("vtrace"))
+    console = vtrace_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     site = ViewerSite([partial(_shown, archive, window, console) for archive in archives], console)
     events = sum(int(each.trace.locations["events"].sum()) for each in site.shown)
@@ -159,7 +159,7 @@ def _show_perfetto(archive: str, window: Window, most: int, browser: bool, *, po
     from vtrace.export import perfetto
     from vtrace.timeline.perfetto_site import PerfettoSite, interface
 
-    console = Console("vtrace", environment_level("vtrace"))
+    console = vtrace_console()
     interface()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     trace = opened(archive)

@@ -18,15 +18,15 @@ import click
 from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
-from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError, VtraceError
+from vtrace.io.common.outfile import is_foreign
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import shell_path
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
-    from vtrace.timeline.written_tiles import WrittenTiles
+    from vtrace.timeline.tile_pass import WrittenTiles
     from vtrace.unify.run import Request, WrittenArchive
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
@@ -51,7 +51,7 @@ _ALSO = ("report", "tiles", "diagnose")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Options:
     """The values of the options. nocompress: of VampirTrace's option."""
 
     prefix: str
@@ -84,7 +84,7 @@ class Asked:
 
 
 def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi: PREFIX and options, the fields of Asked.
+    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi, the fields of Options.
 
     name: of the program; jobs: threads without -j (None: one a core); jobs_help: help of -j.
     """
@@ -139,43 +139,40 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(**values: Any) -> None:
-    from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import unify
 
-    asked = Asked(**values)
-    console = Console("vtunify", level(asked.levels, talk.environment_level("vtunify")), asked.progress)
+    options = Options(**values)
+    console = Console("vtunify", level(options.levels, talk.environment_level("vtunify")), options.progress)
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # so that the end of a batch job leaves no unfinished archive either
-    path = resolve_prefix(asked.prefix)
-    if path != Path(asked.prefix):
-        console.note(f"the prefix of {asked.prefix} is {path}")
-    check_report(asked)
-    further = Further(asked.also, threads=asked.jobs)
+    path = prefix_of(options.prefix, console)
+    check_report(options)
+    follow_up = FollowUp(options.also, threads=options.jobs)
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
-        nonlocal further
-        if "tiles" in asked.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
-            from vtrace.timeline.written_tiles import WrittenTiles
+        nonlocal follow_up
+        if "tiles" in options.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
+            from vtrace.timeline.tile_pass import WrittenTiles
 
-            further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
+            follow_up = follow_up._replace(written_tiles=(made := WrittenTiles(anchor)))
             return made
         from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
 
-        further = further._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
+        follow_up = follow_up._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
         return found
 
     try:
-        listens = not {"tiles", "diagnose"}.isdisjoint(asked.also)
-        written = unify(asked.request(path), console, listen=listen if listens else None)
+        listens = not {"tiles", "diagnose"}.isdisjoint(options.also)
+        written = unify(options.request(path), console, listen=listen if listens else None)
     except NoFilesError as error:
-        report_unified(unified_before(path, asked, error), asked.is_named, further, console)
+        report_unified(unified_before(path, options, error), options.is_named, follow_up, console)
         return
-    target = written.archive if asked.is_named else path
-    conclude(written, console, target=target, near=path.parent, further=further)
+    target = written.archive if options.is_named else path
+    report_written(written, console, target=target, near=path.parent, follow_up=follow_up)
 
 
-class Further(NamedTuple):
+class FollowUp(NamedTuple):
     """The work that follows after an archive is written: the values of --also."""
 
     also: tuple[str, ...]
@@ -187,55 +184,94 @@ class Further(NamedTuple):
     """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
 
 
-def check_report(asked: Asked) -> None:
+def prefix_of(operand: str, console: Console) -> Path:
+    """Returns the prefix for a user's word, and says so if it differs. Raises UsageError."""
+    from vtrace.unify.discover.list_files import resolve_prefix
+
+    path = resolve_prefix(operand)
+    if path != Path(operand):
+        console.note(f"the prefix of {operand} is {path}")
+    return path
+
+
+def check_report(options: Options) -> None:
     """Raises VtraceError if a report is wanted and cannot be made: before long work, not after it."""
-    if "report" in asked.also:
+    if "report" in options.also:
         from vtrace.reports.report import plotly
 
         plotly()
 
 
-def unified_before(prefix: Path, asked: Asked, error: NoFilesError) -> Path:
+def unified_before(prefix: Path, options: Options, error: NoFilesError) -> Path:
     """Returns the archive of a request without local files; raises the error if there is none."""
     from vtrace.io.archive.overview import find_anchor
 
-    archive = asked.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
+    archive = options.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     return archive
 
 
-def report_unified(archive: Path, named: bool, further: Further, console: Console) -> None:
+def report_unified(archive: Path, named: bool, follow_up: FollowUp, console: Console) -> None:
     """Reports that an archive exists already. named: the user has named it."""
     console.result(f"{archive}: already unified, and there are no local files of a later run")
-    lead_on(console, archive if named else archive.with_suffix(""), archive, further)
+    do_follow_up(console, archive if named else archive.with_suffix(""), archive, follow_up)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, *, further: Further) -> None:
-    """Prints the summary of an archive, imports data of other tools, then calls lead_on.
+def report_written(written: WrittenArchive, console: Console, target: Path, near: Path, *, follow_up: FollowUp) -> None:
+    """Prints the summary of an archive, imports data of other tools, then calls do_follow_up.
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
-    import_beside(written.archive, near, console)
-    lead_on(console, target, written.archive, further)
+    _import_beside(written.archive, near, console)
+    do_follow_up(console, target, written.archive, follow_up)
 
 
-def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
+def _import_beside(archive: Path, directory: Path, console: Console) -> None:
+    """Adds the files NAME-hostname-HOST.csv of the run's hosts, beside the local files, to an archive; warns of each
+    file that cannot be imported, and leaves this file out."""
+    paths = sorted(path for path in directory.glob("*-hostname-?*.csv") if path.is_file() and not is_foreign(path))
+    if not paths:
+        return
+    import vtrace
+    from vtrace.transform.external_data import host_of, read_external
+    from vtrace.transform.importing import has_second_archive, import_data
+
+    hosts = set(vtrace.open(archive).processes["host"].tolist())
+    for path in paths:
+        if host_of(path) not in hosts:
+            console.detail(f"{path} is of another host: not imported")
+            continue
+        try:
+            trace = vtrace.open(archive)
+            if has_second_archive(trace):
+                raise VtraceError(f"{path}: the samples are in a second archive", "unify without --samples=sidecar")
+            made = import_data(trace, [read_external(path)], archive, console)
+        except VtraceError as error:
+            console.warn(f"not imported: {error}")
+            continue
+        for note in made.notes:
+            console.warn(note)
+        what = f"{some(made.intervals, 'interval')}, {some(made.values, 'value')}"
+        console.result(f"{path.name}: {what} imported on {some(made.lanes, 'location')}")
+
+
+def do_follow_up(console: Console, target: Path, archive: Path, follow_up: FollowUp) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shell_path(target)
-    if "tiles" in further.also:
-        make_tiles(archive, console, further.written_tiles)
-    if "diagnose" in further.also:
+    if "tiles" in follow_up.also:
+        make_tiles(archive, console, follow_up.written_tiles)
+    if "diagnose" in follow_up.also:
         from vtrace.commands.diagnose import after_unifying
 
         after_unifying(
-            archive, console, ranks=further.ranks, threads=further.threads, written=further.written_diagnosis
+            archive, console, ranks=follow_up.ranks, threads=follow_up.threads, written=follow_up.written_diagnosis
         )
-    if "report" in further.also:
+    if "report" in follow_up.also:
         from vtrace.commands.report import write_of
 
         write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
-    elif "diagnose" not in further.also:
+    elif "diagnose" not in follow_up.also:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
@@ -275,7 +311,7 @@ def level(words: tuple[bool, ...], start: int) -> int:
     return now
 
 
-def lighten() -> None:
+def reduce_overhead() -> None:
     """Turns off unnecessary work of Python and OpenBLAS. Must be called before numpy is loaded."""
     gc.disable()  # few objects form cycles, and the search for them takes longer with each location
     atexit.register(gc.freeze)  # else Python looks for cycles at the exit
@@ -284,5 +320,5 @@ def lighten() -> None:
 
 def main() -> int:
     """Runs vtunify on sys.argv; returns the exit code."""
-    lighten()
+    reduce_overhead()
     return talk.run(command, "vtunify")

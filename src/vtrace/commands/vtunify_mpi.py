@@ -51,8 +51,8 @@ Examples:
 def command(**values: Any) -> None:
     from vtrace.unify.run import WrittenArchive, unify
 
-    asked = vtunify.Asked(**values)
-    diagnoses = "diagnose" in asked.also
+    options = vtunify.Options(**values)
+    diagnoses = "diagnose" in options.also
     ranks = _ranks()
     written: WrittenArchive | None
     heard: WrittenDiagnosis | None = None
@@ -67,17 +67,17 @@ def command(**values: Any) -> None:
     if ranks.size > 1:
         talk.catch_in_callbacks(lambda error: _abort(ranks, error))
     try:
-        level = vtunify.level(asked.levels, talk.environment_level(_NAME)) if ranks.root else QUIET
-        console = Console(_NAME, level, asked.progress)
-        path = ranks.first(lambda: _prefix(asked.prefix, console))
-        ranks.first(lambda: vtunify.check_report(asked))
+        level = vtunify.level(options.levels, talk.environment_level(_NAME)) if ranks.root else QUIET
+        console = Console(_NAME, level, options.progress)
+        path = ranks.first(lambda: vtunify.prefix_of(options.prefix, console))
+        ranks.first(lambda: vtunify.check_report(options))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        written = unify(asked.request(local), console, ranks, listen if diagnoses else None)
+        written = unify(options.request(local), console, ranks, listen if diagnoses else None)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
         archive = written.archive
     except NoFilesError as error:
-        written, archive = None, vtunify.unified_before(path, asked, error)
+        written, archive = None, vtunify.unified_before(path, options, error)
         ranks.agreed = False  # no rank ends because of the error
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
@@ -85,15 +85,15 @@ def command(**values: Any) -> None:
         raise
     if not ranks.root:
         if diagnoses:
-            _help_to_diagnose(ranks, asked.jobs or 1, archive)
+            _help_to_diagnose(ranks, options.jobs or 1, archive)
         return
-    further = vtunify.Further(asked.also, ranks=ranks, threads=asked.jobs, written_diagnosis=heard)
+    follow_up = vtunify.FollowUp(options.also, ranks=ranks, threads=options.jobs, written_diagnosis=heard)
     with _helped(ranks) if diagnoses else nullcontext():
         if written:
-            target = archive if asked.is_named else path
-            vtunify.conclude(written, console, target=target, near=path.parent, further=further)
+            target = archive if options.is_named else path
+            vtunify.report_written(written, console, target=target, near=path.parent, follow_up=follow_up)
         else:
-            vtunify.report_unified(archive, asked.is_named, further, console)
+            vtunify.report_unified(archive, options.is_named, follow_up, console)
 
 
 @contextmanager
@@ -125,15 +125,6 @@ def _help_to_diagnose(ranks: MpiRanks, jobs: int, archive: Path) -> None:
         if not ranks.agreed:
             _abort(ranks, error)
         raise
-
-
-def _prefix(operand: str, console: Console) -> Path:
-    from vtrace.unify.discover.list_files import resolve_prefix
-
-    path = resolve_prefix(operand)
-    if path != Path(operand):
-        console.note(f"the prefix of {operand} is {path}")
-    return path
 
 
 def _ranks() -> MpiRanks:
@@ -181,7 +172,7 @@ def _abort(ranks: MpiRanks, error: BaseException) -> None:
 
 def main() -> int:
     """Entry point of vtunify-mpi; returns the exit code. Only rank 0 prints."""
-    vtunify.lighten()
+    vtunify.reduce_overhead()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not launchers.rank(os.environ):
         return talk.run(command, _NAME)

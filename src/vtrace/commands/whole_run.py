@@ -101,7 +101,7 @@ def _unify(prefix: str, chosen: Choices) -> Path:
     from vtrace.commands.vtunify import summary
     from vtrace.unify.run import Request, unify
 
-    console = talk.Console("vtrace", talk.environment_level("vtrace"))
+    console = talk.vtrace_console()
     archive, last = Path(f"{prefix}.trace"), Path(f"{prefix}~.trace")
     stays = not chosen.force and _of_a_run(archive) and (_of_a_run(last) or not os.path.lexists(last))
     request = Request(prefix=Path(prefix), force=chosen.force or stays, last=last if stays else None)

@@ -5,7 +5,6 @@ csrc/kernels/bands.c finds them."""
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,11 @@ from vtrace.analysis.questions.collectives import CollectiveEnds
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Table
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import BatchFields, readback
+from vtrace.io.archive.reader_abi import BatchFields
 from vtrace.io.common.arrays import view
-from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Schema
 from vtrace.io.sidecar.sidecar import SidecarTable
-from vtrace.timeline.spares import Spares
+from vtrace.timeline.kernels import Spares, kernels
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -33,23 +32,17 @@ _OPERATION, _BAND = _SCHEMA.dtype("vt_operation"), _SCHEMA.dtype("vt_band")
 COLUMNS = _BAND.names or ()
 _Operations = _SCHEMA.structure("vt_operations")
 _pointer, _code, _u64 = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
-_OWN: Prototypes = {
-    "vt_operations_new": (ctypes.POINTER(_Operations), []),
-    "vt_operations_free": (None, [_pointer]),
-    "vt_operations_batch": (_code, [_pointer, ctypes.POINTER(BatchFields)]),
-    "vt_operations_clear": (None, [_pointer]),
-    "vt_bands_new": (_pointer, [_pointer, _u64]),
-    "vt_bands_free": (None, [_pointer]),
-    "vt_bands_add": (_code, [_pointer, _pointer, ctypes.c_uint32]),
-    "vt_bands_count": (_u64, [_pointer]),
-    "vt_bands_copy": (None, [_pointer, _pointer]),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    declare(readback(), _OWN)
-    return readback()
+_library = kernels(
+    vt_operations_new=(ctypes.POINTER(_Operations), []),
+    vt_operations_free=(None, [_pointer]),
+    vt_operations_batch=(_code, [_pointer, ctypes.POINTER(BatchFields)]),
+    vt_operations_clear=(None, [_pointer]),
+    vt_bands_new=(_pointer, [_pointer, _u64]),
+    vt_bands_free=(None, [_pointer]),
+    vt_bands_add=(_code, [_pointer, _pointer, ctypes.c_uint32]),
+    vt_bands_count=(_u64, [_pointer]),
+    vt_bands_copy=(None, [_pointer, _pointer]),
+)
 
 
 def band_table(found: Table) -> SidecarTable:

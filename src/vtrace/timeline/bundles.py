@@ -5,7 +5,6 @@ sums them."""
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +15,11 @@ from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import LATEST, BatchFields, readback
+from vtrace.io.archive.reader_abi import LATEST, BatchFields
 from vtrace.io.common.arrays import view
-from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Schema
 from vtrace.io.sidecar.sidecar import SidecarTable
-from vtrace.timeline.spares import Spares
+from vtrace.timeline.kernels import Spares, kernels
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -34,18 +33,12 @@ _SCHEMA = Schema("vt_tiles_schema")
 _BUNDLE = _SCHEMA.dtype("vt_bundle")
 _Sends = _SCHEMA.structure("vt_bundles")
 _pointer = ctypes.c_void_p
-_OWN: Prototypes = {
-    "vt_bundles_new": (ctypes.POINTER(_Sends), [ctypes.c_uint64, ctypes.c_int64]),
-    "vt_bundles_free": (None, [_pointer]),
-    "vt_bundles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(BatchFields)]),
-    "vt_bundles_clear": (None, [_pointer]),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    declare(readback(), _OWN)
-    return readback()
+_library = kernels(
+    vt_bundles_new=(ctypes.POINTER(_Sends), [ctypes.c_uint64, ctypes.c_int64]),
+    vt_bundles_free=(None, [_pointer]),
+    vt_bundles_batch=(ctypes.c_int, [_pointer, ctypes.POINTER(BatchFields)]),
+    vt_bundles_clear=(None, [_pointer]),
+)
 
 
 def bundle_level(trace: Source) -> int:

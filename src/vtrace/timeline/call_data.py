@@ -15,9 +15,8 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.text import plain
+from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_store import CallStore, LocationCalls
-from vtrace.timeline.columns import pack
-from vtrace.timeline.server import Content, Wrong
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -38,17 +37,17 @@ class CallData:
         self._trace, self._store, self._data, self._rare = trace, store, data, rare
 
     def describe(self, location: int, begin: int, depth: int) -> dict[str, Any]:
-        """The call's facts. Raises Wrong."""
+        """The call's facts. Raises BadRequest."""
         calls = self._store.near(location, begin)
         at = calls.find(begin, depth)
         if at < 0:
-            raise Wrong("there is no such call")
+            raise BadRequest("there is no such call")
         region, end = int(calls.region[at]), int(calls.end[at])
         found = self._brief(location, calls, at) | {
             "exclusive": int(calls.exclusive[at]), "calls": int(calls.calls[at]), "source": self.region(region),
             "values": self._values(location, begin, region),
             "collectives": self._collectives(location, begin, end, region),
-            "waits": self._waits(location, begin, end, region),
+            "waits": self._rare.waits_of(location, begin, end) if self._trace.regions["class"][region] == MPI else [],
         }  # fmt: skip
         if not self._store.is_large(location):
             same = np.flatnonzero(calls.region == region)
@@ -104,10 +103,6 @@ class CallData:
             })  # fmt: skip
         return found
 
-    def _waits(self, location: int, begin: int, end: int, region: int) -> list[dict[str, Any]]:
-        is_mpi = self._trace.regions["class"][region] == MPI
-        return self._rare.waits_of(location, begin, end) if is_mpi else []
-
     def _values(self, location: int, begin: int, region: int) -> list[list[str]]:
         """Arguments and attributes of a call's Enter: pairs of names and values."""
         question = Events((*_ARGUMENTS, "Enter"), True)
@@ -142,18 +137,18 @@ class CallData:
 
     def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:  # noqa: PLR0917
         """Another call, or None: the caller; the first callee; the next or previous call of the region on the row; the
-        longest or shortest call of the region on these locations. Raises Wrong."""
+        longest or shortest call of the region on these locations. Raises BadRequest."""
         own = self._store.near(location, begin)
         at = own.find(begin, depth)
         if at < 0:
-            raise Wrong("there is no such call")
+            raise BadRequest("there is no such call")
         region = int(own.region[at])
         if way in ("longest", "shortest"):
             return self._extreme(region, way == "longest", locations)
         if way == "caller":
             return None if own.parent[at] < 0 else self._brief(location, own, int(own.parent[at]))
         if way not in ("callee", "next", "previous"):
-            raise Wrong(f"{way} is not a way")
+            raise BadRequest(f"{way} is not a way")
         if self._store.is_large(location):
             return self._far(location, own, at, way)
         same = np.flatnonzero((own.parent == at) if way == "callee" else own.region == region)

@@ -16,6 +16,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.reader_abi import SLICE
+from vtrace.timeline.tiles import event_count
 from vtrace.timeline.window_events import OPEN
 from vtrace.timeline.window_reader import WindowReader
 
@@ -141,8 +142,7 @@ class CallStore:
 
     def is_large(self, location: int) -> bool:
         """True if the calls of a location do not fit into memory."""
-        size = self._trace.bytes_of(location)  # the number of events in the definitions may be wrong
-        return min(int(self._trace.locations["events"][location]) or size // 10, size) > LARGE
+        return event_count(self._trace, location) > LARGE
 
     def window(self, locations: Sequence[int], start: int, stop: int) -> dict[int, LocationCalls]:
         """The calls of locations with a part in [start, stop), and maybe others. Open calls of large locations end at

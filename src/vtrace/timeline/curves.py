@@ -14,9 +14,9 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.console import some
 from vtrace.text import plain
-from vtrace.timeline.columns import pack
+from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.counter_bins import counter_bins, counter_level
-from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.rows import with_metrics
 from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class Curves:
         """low, mean and high of a counter (its index in described) in each of at most `bins` columns of each row, row
         by row: of the values in the column, else the last value before; NaN: no value so far. The mean of a row with
         several locations is the mean of their means. A row has the values of its locations, else the values of the
-        METRIC locations in its processes. Raises Wrong, FormatError."""
+        METRIC locations in its processes. Raises BadRequest, FormatError."""
         names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:_NAMES])]
         if not 0 <= counter < len(names):
-            raise Wrong(f"{counter} is not a counter")
+            raise BadRequest(f"{counter} is not a counter")
         bins = max(1, min(bins, _CELLS // max(1, len(rows))))
-        of_rows = [self._with_metrics(locations) for locations in rows]
+        of_rows = [with_metrics(self._trace, locations) for locations in rows]
         every = np.unique(np.concatenate([np.empty(0, np.int64), *of_rows]))
         values, lines = self._values(names[counter], every, window)
         cells = np.full((3, len(rows), bins), np.nan)
@@ -73,13 +73,6 @@ class Curves:
                     break
         columns = dict(zip(("low", "mean", "high"), (cell.ravel() for cell in cells), strict=True))
         return pack(columns, bins=bins, lines=lines)
-
-    def _with_metrics(self, locations: Array) -> Array:
-        """The locations, and the locations of type METRIC in their processes."""
-        places, kinds = self._trace.places.process, self._trace.locations["type"]
-        processes = np.unique(places[locations])
-        more = np.flatnonzero((kinds == "METRIC") & np.isin(places, processes[processes >= 0]))
-        return np.union1d(locations, more)
 
     def _values(self, name: str, locations: Array, window: tuple[int, int]) -> tuple[Table, list[str]]:
         """Values of the locations as bins, by location and time; lines about joined values."""

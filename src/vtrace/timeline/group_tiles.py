@@ -1,35 +1,68 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums the bins of locations to the bins of processes, nodes and the whole trace with csrc/kernels/groups.c."""
+"""The rows of a timeline above the rows of locations: processes, nodes, all. csrc/kernels/groups.c sums their bins."""
 
 from __future__ import annotations
 
 import ctypes
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vtrace.io.archive.reader_abi import readback
-from vtrace.io.common.schema import Prototypes, declare
-from vtrace.timeline.row_groups import row_groups, summed
+from vtrace.timeline.kernels import kernels
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _pointer = ctypes.c_void_p
-_OWN: Prototypes = {
-    "vt_group_new": (_pointer, [_pointer, ctypes.c_int64]),
-    "vt_group_free": (None, [_pointer]),
-    "vt_group_add": (ctypes.c_int, [_pointer, _pointer]),
-    "vt_group_join": (ctypes.c_int, [_pointer, _pointer]),
-    "vt_group_tiles": (ctypes.c_int, [_pointer, _pointer]),
-}
+_library = kernels(
+    vt_group_new=(_pointer, [_pointer, ctypes.c_int64]),
+    vt_group_free=(None, [_pointer]),
+    vt_group_add=(ctypes.c_int, [_pointer, _pointer]),
+    vt_group_join=(ctypes.c_int, [_pointer, _pointer]),
+    vt_group_tiles=(ctypes.c_int, [_pointer, _pointer]),
+)
+PROCESS, NODE, ALL = "process", "node", "all"
 
 
-@cache
-def _library() -> ctypes.CDLL:
-    declare(readback(), _OWN)
-    return readback()
+class RowGroup(NamedTuple):
+    """The locations of a process, a node or the trace. kind: PROCESS, NODE or ALL; number: row of trace.processes or of
+    trace.nodes (-1: unknown), 0 for ALL; members: rows of trace.locations, ascending; row: of the group's tiles. Groups
+    with the same members have the same row; a group of one location has the location's row."""
+
+    kind: str
+    number: int
+    members: tuple[int, ...]
+    row: int
+
+
+def row_groups(trace: Source) -> list[RowGroup]:
+    """The groups of processes, of nodes, and of all locations, in this order."""
+    members: dict[tuple[str, int], list[int]] = defaultdict(list)
+    nodes = trace.groups["node"].tolist()
+    groups = trace.locations["group"].tolist()
+    for location, process in enumerate(trace.places.process.tolist()):
+        node = nodes[groups[location]] if groups[location] >= 0 else -1
+        if process >= 0:
+            members[PROCESS, process].append(location)
+        members[NODE, node].append(location)
+        members[ALL, 0].append(location)
+    order = {PROCESS: 0, NODE: 1, ALL: 2}
+    rows: dict[tuple[int, ...], int] = {}
+    found, free = [], trace.locations.rows
+    for (kind, number), each in sorted(members.items(), key=lambda item: (order[item[0][0]], item[0][1])):
+        same = tuple(each)
+        if same not in rows:
+            rows[same] = each[0] if len(each) == 1 else free
+            free += len(each) > 1
+        found.append(RowGroup(kind, number, same, rows[same]))
+    return found
+
+
+def summed(groups: list[RowGroup]) -> list[RowGroup]:
+    """The groups with tiles of their own, each once, ascending by row: inner groups before outer ones."""
+    found = {group.row: group for group in groups if len(group.members) > 1}
+    return [found[row] for row in sorted(found)]
 
 
 class _OpenGroup:

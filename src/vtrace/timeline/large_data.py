@@ -11,11 +11,10 @@ import numpy as np
 
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.table import Array, Table
+from vtrace.timeline.answers import Content, pack
 from vtrace.timeline.bands import bands_of
 from vtrace.timeline.bundles import bundle_groups, bundle_level, bundles_of
-from vtrace.timeline.columns import pack
 from vtrace.timeline.counter_bins import counter_bins
-from vtrace.timeline.server import Content
 from vtrace.timeline.window_data import BANDS, WindowData, bundled, longest
 from vtrace.timeline.window_reader import WindowReader
 
@@ -51,9 +50,8 @@ class LargeData(WindowData):
         return Table({}), parts
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, *, tag: int | None = None,
-        comm: int = -1,
-    ) -> Content:  # fmt: skip
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
+    ) -> Content:
         """Bundles, if the window is wider than a bin and no filter is set: bundles have no tags, sizes or
         communicators."""
         found, groups = bundles_of(self._trace, self._tiles, *window), bundle_groups(self._trace)

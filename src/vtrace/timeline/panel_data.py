@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of the page's panels, for a window and locations."""
+"""The tables of the page's panels, for a window and locations, and the differences between two traces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,26 @@ from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
-from vtrace.timeline.columns import pack
-from vtrace.timeline.compare_data import ComparedSide
-from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.answers import BadRequest, Content, pack
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MOST = 20_000
 """The most rows of a table that the page gets, the largest first."""
+_COMPARED = 2000
+"""The most regions of a comparison, those with the largest differences."""
 _FINDINGS = 100
 _FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "certainty", "command")
 _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
+
+
+class ComparedSide(NamedTuple):
+    """One trace: rows (key: region, calls, exclusive), and the names and the classes of all regions."""
+
+    table: Table
+    names: Array
+    classes: Array
 
 
 class PanelData:
@@ -48,9 +56,9 @@ class PanelData:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
-        """The table of a panel by the panel's name. Raises Wrong."""
+        """The table of a panel by the panel's name. Raises BadRequest."""
         if name not in self._panels:
-            raise Wrong(f"{name} is not a panel")
+            raise BadRequest(f"{name} is not a panel")
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
@@ -170,3 +178,21 @@ def _cells(topologies: Table) -> Array:
     lengths = np.stack([np.maximum(topologies[axis], 1) for axis in "xyz"])
     found: Array = lengths.prod(axis=0)
     return found
+
+
+def compared(sides: tuple[ComparedSide, ComparedSide]) -> Content:
+    """The regions of two traces, matched by name, by the difference of their exclusive time: first_calls, first_ns,
+    second_calls, second_ns, class; names."""
+    every = np.concatenate([side.names[side.table["key"]].astype(str) for side in sides])
+    names, member = np.unique(every, return_inverse=True)
+    columns: dict[str, Array] = {}
+    classes, begin = np.zeros(len(names), np.uint8), 0
+    for word, side in zip(("first", "second"), sides, strict=True):
+        mine = member[begin : begin + side.table.rows]
+        begin += side.table.rows
+        classes[mine] = side.classes[side.table["key"]]
+        for column, name in (("calls", "calls"), ("ns", "exclusive")):
+            columns[f"{word}_{column}"] = np.bincount(mine, side.table[name].astype(float), len(names))
+    order = np.lexsort((names, -np.abs(columns["second_ns"] - columns["first_ns"])))[:_COMPARED]
+    columns = {name: column[order] for name, column in columns.items()}
+    return pack(columns | {"class": classes[order]}, names=[plain(name) for name in names[order].tolist()])

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from vtrace.errors import VtraceError
 from vtrace.text import html_text, plain
-from vtrace.timeline.server import Content
+from vtrace.timeline.answers import Content
 
 _PATCHES = (
     (b"sliceCount desc,", b""), (b'if(_&&T)return a+" "+o;', b"if(_&&T)return a;"),

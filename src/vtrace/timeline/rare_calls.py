@@ -16,8 +16,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.reader_abi import SLICE
-from vtrace.timeline.columns import pack
-from vtrace.timeline.server import Content
+from vtrace.timeline.answers import Content, pack
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -10,11 +10,11 @@ import numpy as np
 
 from vtrace.analysis.table import Array
 from vtrace.io.sidecar.tile_file import BINS, COLUMN, TileFile
-from vtrace.timeline.columns import pack
+from vtrace.timeline.answers import pack
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.timeline.server import Content
+    from vtrace.timeline.answers import Content
 
 NO_LEVEL = 63
 """The finest level of a location without tiles, which has no events."""

@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.questions.timeline_data import process_names
 from vtrace.analysis.table import Array
 from vtrace.text import plain
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.answers import BadRequest
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
@@ -42,10 +42,10 @@ class PageRows:
         self._process = trace.places.process[self.order]
 
     def locations(self, row: str) -> Array:
-        """The rows of trace.locations that share a row of the page. Raises Wrong."""
+        """The rows of trace.locations that share a row of the page. Raises BadRequest."""
         found = _ROW.fullmatch(row)
         if not found:
-            raise Wrong(f"{row} is not a row")
+            raise BadRequest(f"{row} is not a row")
         if found[3]:
             first, last = int(found[3]), int(found[4])
             of_places: Array = self.order[first : last + 1]
@@ -57,17 +57,16 @@ class PageRows:
         return chosen
 
     def each(self, text: str) -> list[Array]:
-        """The locations of each row of a request, such as l0,l1,p3. Raises Wrong."""
+        """The locations of each row of a request, such as l0,l1,p3. Raises BadRequest."""
         names = text.split(",") if text else []
         if len(names) > MOST:
-            raise Wrong(f"more than {MOST} rows")
+            raise BadRequest(f"more than {MOST} rows")
         return [self.locations(name) for name in names]
 
-    def of(self, text: str) -> list[int] | None:
-        """All locations of the rows of a request, ascending; all locations of the page for no row. Raises Wrong."""
+    def of(self, text: str) -> list[int]:
+        """The locations of the rows of a request, ascending; those of the page for no row. Raises BadRequest."""
         found = self.each(text)
-        rows: list[int] = np.unique(np.concatenate(found) if found else self.order).tolist()
-        return rows
+        return [*np.unique(np.concatenate(found) if found else self.order).tolist()]
 
     def described(self) -> dict[str, Any]:
         """The rows for the page: the locations in their order with their processes (-1: none), and the
@@ -83,3 +82,10 @@ class PageRows:
             "process_nodes": {p: int(node[p]) for p in used},
             "nodes": [plain(name) for name in self.nodes],
         }
+
+
+def with_metrics(trace: Source, locations: Array) -> Array:
+    """The locations, and the locations of type METRIC in their processes."""
+    process, kinds = trace.places.process, trace.locations["type"]
+    processes = np.unique(process[locations])
+    return np.union1d(locations, np.flatnonzero((kinds == "METRIC") & np.isin(process, processes[processes >= 0])))

@@ -13,9 +13,8 @@ from vtrace.analysis.definition_tables import has_line
 from vtrace.analysis.questions.costs import SAMPLES, generator_names
 from vtrace.analysis.table import Array
 from vtrace.text import plain
-from vtrace.timeline.columns import pack
+from vtrace.timeline.answers import Content, pack
 from vtrace.timeline.sample_store import LocationSamples, SampleStore
-from vtrace.timeline.server import Content
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

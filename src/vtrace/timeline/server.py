@@ -19,11 +19,12 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from vtrace.errors import VtraceError
 from vtrace.text import html_text
+from vtrace.timeline.answers import BadRequest, Content, Outdated
 
 _PATIENCE, _PATIENCE_OF_PAGE = 10, 120
 """Seconds until the server closes a silent connection: before its first request with the token, and after it."""
@@ -36,21 +37,6 @@ _TYPES = {
 }  # fmt: skip
 
 
-class Content(NamedTuple):
-    """An answer from memory. suffix: names the type, as that of a file."""
-
-    suffix: str
-    data: bytes
-
-
-class Wrong(Exception):
-    """A request that the site does not understand: the server answers 400."""
-
-
-class Outdated(VtraceError):
-    """The page shows an archive that was replaced: the server answers 409."""
-
-
 class PageSite(Protocol):
     """The pages of a server."""
 
@@ -59,7 +45,7 @@ class PageSite(Protocol):
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
         """The answer for a path below the token; None: there is none. wanted: returns False if the page has given up
-        waiting. Raises Wrong and VtraceError."""
+        waiting. Raises BadRequest and VtraceError."""
 
 
 class Server(ThreadingHTTPServer):
@@ -179,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         try:
             return 200, self.server.site.answer(path, query, self.is_wanted)
-        except Wrong as error:
+        except BadRequest as error:
             return 400, Content(".txt", str(error).encode())
         except Outdated as error:
             return 409, Content(".txt", str(error).encode())

@@ -40,7 +40,7 @@ def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
     return _built(trace, of, console)
 
 
-def remade(trace: Source, console: Console, error: TileDamageError) -> TileFile:
+def rebuilt(trace: Source, console: Console, error: TileDamageError) -> TileFile:
     """Builds new tiles in place of damaged ones. Raises VtraceError."""
     console.note(f"{error}: rebuilding the tiles")
     return _built(trace, sidecar.identity(trace.anchor, trace.properties), console)

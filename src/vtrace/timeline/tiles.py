@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,13 +14,13 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, joined
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, BatchFields, ReplayFields, event_kinds, readback
+from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, BatchFields, ReplayFields, event_kinds
 from vtrace.io.common.arrays import view
-from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Schema
 from vtrace.io.sidecar.checkpoints import pack
 from vtrace.io.sidecar.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
 from vtrace.timeline.group_tiles import GroupTiles, fill
-from vtrace.timeline.spares import Spares
+from vtrace.timeline.kernels import Spares, kernels
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -30,28 +29,29 @@ _SCHEMA = Schema("vt_tiles_schema")
 _TILE = _SCHEMA.dtype("vt_tile")
 _Pyramid = _SCHEMA.structure("vt_pyramid")
 _pointer, _u64, _i64 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64
-_OWN: Prototypes = {
-    "vt_tiles_new": (ctypes.POINTER(_Pyramid), [_u64, _u64]),
-    "vt_tiles_free": (None, [_pointer]),
-    "vt_tiles_begin": (None, [_pointer, _u64, _i64]),
-    "vt_tiles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
-    "vt_tiles_end": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
-    "vt_tiles_drop": (None, [_pointer, _u64]),
-    "vt_tiles_level": (_u64, [_u64, _pointer]),
-}
+_library = kernels(
+    vt_tiles_new=(ctypes.POINTER(_Pyramid), [_u64, _u64]),
+    vt_tiles_free=(None, [_pointer]),
+    vt_tiles_begin=(None, [_pointer, _u64, _i64]),
+    vt_tiles_batch=(ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
+    vt_tiles_end=(ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
+    vt_tiles_drop=(None, [_pointer, _u64]),
+    vt_tiles_level=(_u64, [_u64, _pointer]),
+)
 _ENOUGH = 1 << 20
 """Bytes of finished tiles that a location packs at once."""
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    declare(readback(), _OWN)
-    return readback()
 
 
 def finest_level(events: int, end: int) -> int:
     """The finest level of a location with this number of events; end: ns from the start to the end of the trace."""
     return int(_library().vt_tiles_level(events, ctypes.byref(_i64(end))))
+
+
+def event_count(trace: Source, location: int) -> int:
+    """About the number of events of a location. The number in the definitions may be wrong, or 0, as other tools write
+    it: the location's file has at least one byte for each event, and about ten."""
+    size = trace.bytes_of(location)
+    return min(int(trace.locations["events"][location]) or size // 10, size)
 
 
 class _LocationTiles(Part):
@@ -130,17 +130,11 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         replay.fields.class_of = self._class_of.ctypes.data
 
     def pyramid(self, location: int) -> Any:
-        """A struct vt_pyramid for a location.
-
-        The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
-        least one byte for each event, and about ten.
-        """
+        """A struct vt_pyramid for a location."""
         found = self._spares.take()
         found.contents.want_overview = 1
-        events = int(self._source.locations["events"][location])
-        if self._sizes_known:
-            size = self._source.bytes_of(location)
-            events = min(events or size // 10, size)
+        known = int(self._source.locations["events"][location])
+        events = event_count(self._source, location) if self._sizes_known else known
         _library().vt_tiles_begin(found, events, self._source.duration)
         return found
 

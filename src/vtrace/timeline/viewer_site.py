@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE
+from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
+from vtrace.timeline.answers import BadRequest, Content, Outdated, pack, plain_json
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
-from vtrace.timeline.columns import pack, plain_json
-from vtrace.timeline.compare_data import compared
 from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
-from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.panel_data import PanelData, compared
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
-from vtrace.timeline.server import Content, Outdated, Wrong
-from vtrace.timeline.tile_cache import remade
+from vtrace.timeline.tile_cache import rebuilt
 from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
 
@@ -43,19 +42,9 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
 _SLOW = {
-    "messages",
-    "collectives",
-    "counters",
-    "panel",
-    "search",
-    "nth",
-    "far",
-    "samples",
-    "leaves",
-    "sample",
-    "rare",
+    "messages", "collectives", "counters", "panel", "search", "nth", "far", "samples", "leaves", "sample", "rare",
     "curves",
-}
+}  # fmt: skip
 """Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
 """With more calls of a row in a window than this, short calls are joined."""
@@ -106,24 +95,18 @@ class ViewerSite:
         self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
-        self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
-            "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
-            "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
-            "nth": _nth, "far": _far, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves,
-            "sample": _sample, "rare": _rare, "curves": _curves,
-        }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
         if not path.startswith(VERSION):
             return self._files.get(path)
-        name, words = path.removeprefix(VERSION), _Words(query, wanted)
+        name, words = path.removeprefix(VERSION), _Query(query, wanted)
         if name == "traces":
             return self._described()
         self._check(words)
         try:
             return self._found(name, words)
         except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
-            raise Wrong(f"these words have no meaning together ({type(error).__name__})") from error
+            raise BadRequest(f"these words have no meaning together ({type(error).__name__})") from error
         finally:
             self._check(words)
 
@@ -136,18 +119,18 @@ class ViewerSite:
                     self._loads += 1
             return plain_json([_described(each) | {"loads": self._loads} for each in self.shown])
 
-    def _check(self, words: _Words) -> None:
+    def _check(self, words: _Query) -> None:
         """Raises Outdated if an archive was replaced since the page was loaded, so that the page never mixes data of
         two archives."""
         loads = words.number("loads", default=self._loads)
         if loads != self._loads or any(shown.trace.is_replaced for shown in self.shown):
             raise Outdated("the archive has changed: reload the page")
 
-    def _found(self, name: str, words: _Words) -> Content | None:
+    def _found(self, name: str, words: _Query) -> Content | None:
         if name == "compare":
             with self._turns:
                 return _compare(self.shown, words)
-        if name not in self._answers:
+        if name not in _ANSWERS:
             return None
         number, wanted = words.number("trace", 0, len(self.shown) - 1), words.wanted
         shown = self.shown[number]
@@ -155,38 +138,38 @@ class ViewerSite:
             if not wanted():
                 return Content(".bin", b"")
             try:
-                return self._answers[name](shown, words)
+                return _ANSWERS[name](shown, words)
             except TileDamageError as error:
-                return self._answers[name](self._mended(number, shown, error), words)
+                return _ANSWERS[name](self._with_new_tiles(number, shown, error), words)
 
-    def _mended(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
+    def _with_new_tiles(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""
         with self._remaking:
             if self.shown[number] is shown:
-                self.shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
+                self.shown[number] = replace(shown, tiles=rebuilt(shown.trace, self._console, error))
             return self.shown[number]
 
 
-class _Words:
+class _Query:
     """The words of a request. wanted: returns False if the client no longer waits for the answer."""
 
     def __init__(self, query: Mapping[str, str], wanted: Callable[[], bool]) -> None:
         self._query, self.wanted = query, wanted
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The value of a word. Raises Wrong if the word is missing or has no meaning; so do the methods below."""
+        """The value of a word. Raises BadRequest if the word is missing or has no meaning; so do the methods below."""
         found = self._query.get(name, default)
         if found is None:
-            raise Wrong(f"no {name}")
+            raise BadRequest(f"no {name}")
         return found
 
     def number(self, name: str, least: int = -_FAR, most: int = _FAR, default: int | None = None) -> int:
         try:
             found = int(self.text(name, None if default is None else str(default)))
         except ValueError:
-            raise Wrong(f"{name} is not a number") from None
+            raise BadRequest(f"{name} is not a number") from None
         if not least <= found <= most:
-            raise Wrong(f"{name} is not from {least} to {most}")
+            raise BadRequest(f"{name} is not from {least} to {most}")
         return found
 
     def window(self, of: str = "") -> tuple[int, int]:
@@ -211,7 +194,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _regions(shown: ShownTrace, words: _Words) -> Content:
+def _regions(shown: ShownTrace, words: _Query) -> Content:
     """Texts of regions (rows=1,2,3), and the class of each region of the trace (rows=classes)."""
     rows = words.text("rows")
     if rows == "classes":
@@ -219,21 +202,21 @@ def _regions(shown: ShownTrace, words: _Words) -> Content:
     try:
         wanted = [int(row) for row in rows.split(",")][:1000]
     except ValueError:
-        raise Wrong("rows are not numbers") from None
+        raise BadRequest("rows are not numbers") from None
     return plain_json([shown.calls.region(row) if 0 <= row < shown.trace.regions.rows else None for row in wanted])
 
 
-def _tiles(shown: ShownTrace, words: _Words) -> Content:
+def _tiles(shown: ShownTrace, words: _Query) -> Content:
     level, number = words.number("level", 0, shown.row_tiles.top), words.number("number", 0, 2**40)
-    return shown.row_tiles.answer(shown.rows.each(words.text("rows")), level, number, words.wanted)
+    return shown.row_tiles.answer(_rows(shown, words), level, number, words.wanted)
 
 
-def _calls(shown: ShownTrace, words: _Words) -> Content:
+def _calls(shown: ShownTrace, words: _Query) -> Content:
     """The calls of rows of one location in a window, row by row in the order of their starts, and their number in each
     row. If there are many, calls shorter than `shortest` are joined (LocationCalls.drawn)."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
-    rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
+    rows = [each[:1].tolist() for each in _rows(shown, words)]
     known = shown.store.window([row for each in rows for row in each], begin, end)
     drawn = [known[row].drawn(begin, end, _CALLS, shortest) for each in rows for row in each]
     names = ("begin", "end", "region", "depth", "exclusive", "calls")
@@ -243,96 +226,93 @@ def _calls(shown: ShownTrace, words: _Words) -> Content:
     return pack(found | {"count": np.array([next(lengths) if each else 0 for each in rows], np.int32)})
 
 
-def _messages(shown: ShownTrace, words: _Words) -> Content:
+def _messages(shown: ShownTrace, words: _Query) -> Content:
     tag = words.text("tag", "")
     return shown.data.links(
-        shown.rows.each(words.text("rows")), words.window(), lines=words.number("lines", 0, 10_000),
+        _rows(shown, words), words.window(), lines=words.number("lines", 0, 10_000),
         smallest=words.number("smallest", 0), tag=words.number("tag") if tag else None, comm=words.number("comm", -1),
     )  # fmt: skip
 
 
-def _collectives(shown: ShownTrace, words: _Words) -> Content:
-    return shown.data.bands(shown.rows.each(words.text("rows")), words.window())
-
-
-def _counters(shown: ShownTrace, words: _Words) -> Content:
-    return shown.data.counters(shown.rows.of(words.text("rows")) or [], words.window())
-
-
-def _samples(shown: ShownTrace, words: _Words) -> Content:
-    return shown.samples.stacks(_location(words, shown), words.window(), words.number("shortest", 0))
-
-
-def _leaves(shown: ShownTrace, words: _Words) -> Content:
-    return shown.samples.leaves(shown.rows.each(words.text("rows")), words.window(), words.number("bins", 1, 4096))
-
-
-def _rare(shown: ShownTrace, words: _Words) -> Content:
-    rows, every = shown.rows.each(words.text("rows")), words.number("every", 0, 1) == 1
-    return shown.rare.answer(rows, words.window(), words.number("bins", 1, 4096), every)
-
-
-def _curves(shown: ShownTrace, words: _Words) -> Content:
-    rows, counter = shown.rows.each(words.text("rows")), words.number("counter", 0)
-    return shown.curves.answer(counter, rows, words.window(), words.number("bins", 1, 4096))
-
-
-def _sample(shown: ShownTrace, words: _Words) -> Content:
+def _sample(shown: ShownTrace, words: _Query) -> Content:
     time, slack, step = words.number("time"), words.number("slack", 0), words.number("step", -1, 1)
-    return plain_json(shown.samples.sample(_location(words, shown), time, slack, step))
+    return plain_json(shown.samples.sample(_location(shown, words), time, slack, step))
 
 
-def _location(words: _Words, shown: ShownTrace) -> int:
+def _rows(shown: ShownTrace, words: _Query) -> list[Array]:
+    """The locations of each row of a request."""
+    return shown.rows.each(words.text("rows"))
+
+
+def _locations(shown: ShownTrace, words: _Query) -> list[int]:
+    return shown.rows.of(words.text("rows"))
+
+
+def _location(shown: ShownTrace, words: _Query) -> int:
     return words.number("location", 0, shown.trace.locations.rows - 1)
 
 
-def _place(words: _Words, shown: ShownTrace) -> tuple[int, int, int]:
-    return _location(words, shown), words.number("begin"), words.number("depth", 0)
+def _bins(words: _Query) -> int:
+    return words.number("bins", 1, 4096)
 
 
-def _call(shown: ShownTrace, words: _Words) -> Content:
-    return plain_json(shown.calls.describe(*_place(words, shown)))
+def _place(shown: ShownTrace, words: _Query) -> tuple[int, int, int]:
+    return _location(shown, words), words.number("begin"), words.number("depth", 0)
 
 
-def _at(shown: ShownTrace, words: _Words) -> Content:
-    return plain_json(shown.calls.at(_location(words, shown), words.number("time")))
+def _go(shown: ShownTrace, words: _Query) -> Content:
+    locations = _locations(shown, words)
+    return plain_json(shown.calls.go(*_place(shown, words), words.text("way"), locations))
 
 
-def _go(shown: ShownTrace, words: _Words) -> Content:
-    locations = shown.rows.of(words.text("rows")) or []
-    return plain_json(shown.calls.go(*_place(words, shown), words.text("way"), locations))
-
-
-def _far(shown: ShownTrace, words: _Words) -> Content:
+def _far(shown: ShownTrace, words: _Query) -> Content:
     """The other end of a message."""
     partner = words.number("partner", 0, shown.trace.locations.rows - 1)
     comm, tag = words.number("comm", -1), words.number("tag")
     sent = words.number("sent", 0, 1) == 1
     return plain_json(
-        shown.data.other_end(_location(words, shown), partner, comm=comm, tag=tag, time=words.number("time"), sent=sent)
+        shown.data.other_end(_location(shown, words), partner, comm=comm, tag=tag, time=words.number("time"), sent=sent)
     )
 
 
-def _nth(shown: ShownTrace, words: _Words) -> Content:
-    return plain_json(shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of("") or []))
-
-
-def _search(shown: ShownTrace, words: _Words) -> Content:
-    rows = shown.rows.each(words.text("rows"))
-    bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
+def _search(shown: ShownTrace, words: _Query) -> Content:
+    rows = _rows(shown, words)
+    bins, exact = _bins(words), words.text("exact", "0") == "1"
     return shown.calls.search(words.text("text"), rows, window=words.window(), bins=bins, exact=exact)
 
 
-def _compare(both: list[ShownTrace], words: _Words) -> Content:
+def _compare(both: list[ShownTrace], words: _Query) -> Content:
     """The differences of two traces, each with a window (from0, to0, from1, to1) and rows (rows0, rows1)."""
     if len(both) != 2:
-        raise Wrong("there are no two traces")
+        raise BadRequest("there are no two traces")
     first, second = (
-        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")) or [])
+        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")))
         for n, shown in enumerate(both)
     )
     return compared((first, second))
 
 
-def _panel(shown: ShownTrace, words: _Words) -> Content:
-    return shown.panels.answer(words.text("name"), words.window(), shown.rows.of(words.text("rows")) or [])
+_ANSWERS: dict[str, Callable[[ShownTrace, _Query], Content]] = {
+    "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "go": _go, "far": _far,
+    "search": _search, "sample": _sample,
+    "collectives": lambda shown, words: shown.data.bands(_rows(shown, words), words.window()),
+    "counters": lambda shown, words: shown.data.counters(_locations(shown, words), words.window()),
+    "marks": lambda shown, words: shown.data.marks(),
+    "call": lambda shown, words: plain_json(shown.calls.describe(*_place(shown, words))),
+    "at": lambda shown, words: plain_json(shown.calls.at(_location(shown, words), words.number("time"))),
+    "nth": lambda shown, words: plain_json(
+        shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of(""))
+    ),
+    "panel": lambda shown, words: shown.panels.answer(words.text("name"), words.window(), _locations(shown, words)),
+    "samples": lambda shown, words: shown.samples.stacks(
+        _location(shown, words), words.window(), words.number("shortest", 0)
+    ),
+    "leaves": lambda shown, words: shown.samples.leaves(_rows(shown, words), words.window(), _bins(words)),
+    "rare": lambda shown, words: shown.rare.answer(
+        _rows(shown, words), words.window(), _bins(words), words.number("every", 0, 1) == 1
+    ),
+    "curves": lambda shown, words: shown.curves.answer(
+        words.number("counter", 0), _rows(shown, words), words.window(), _bins(words)
+    ),
+}  # fmt: skip
+"""The answer of each request."""

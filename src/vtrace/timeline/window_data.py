@@ -19,8 +19,8 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, group
 from vtrace.text import plain
-from vtrace.timeline.columns import pack
-from vtrace.timeline.server import Content
+from vtrace.timeline.answers import Content, pack
+from vtrace.timeline.rows import with_metrics
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -88,14 +88,7 @@ class WindowData:
         return self._read[1]
 
     def links(
-        self,
-        rows: Sequence[Array],
-        window: tuple[int, int],
-        lines: int,
-        smallest: int = 0,
-        *,
-        tag: int | None = None,
-        comm: int = -1,
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
     ) -> Content:
         """The messages of a window between rows as lines. Many messages become bundles, the largest first: count and
         bytes of the messages between two rows that are sent in one step of time.
@@ -145,15 +138,12 @@ class WindowData:
     def counters(self, locations: Sequence[int], window: tuple[int, int]) -> Content:
         """The counters in a window of locations and of the METRIC locations in their processes: values of series,
         ascending by time, starting with the last value before the window."""
-        trace = self._trace
-        places, kinds = trace.places.process, trace.locations["type"]
-        mine = np.zeros(trace.locations.rows, bool)
-        mine[list(locations)] = True
-        processes = np.unique(places[mine])
-        mine |= (kinds == "METRIC") & np.isin(places, processes[processes >= 0])
+        every = with_metrics(self._trace, np.array(locations, np.int64))
+        mine = np.zeros(self._trace.locations.rows, bool)
+        mine[every] = True
         series: list[dict[str, Any]] = []
         times, numbers, owner = list[Array](), list[Array](), list[Array]()
-        for table, key in self.values(np.flatnonzero(mine).tolist(), window):
+        for table, key in self.values(every.tolist(), window):
             kind = "" if key == "metric" else "moved"
             own = table.take(mine[table["location"]] & (table[key] >= 0))
             mode = own["mode"] if kind else np.zeros(own.rows, np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +14,10 @@ from vtrace.analysis.questions.messages import RECEIVES, SENDS
 from vtrace.analysis.questions.metrics import MetricMembers, doubles
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.batches import wanted_kinds
-from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, readback
+from vtrace.io.archive.reader_abi import BatchFields, ReplayFields
 from vtrace.io.common.arrays import view
-from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Schema
+from vtrace.timeline.kernels import kernels
 
 if TYPE_CHECKING:
     from vtrace.analysis.replay import Replay
@@ -31,14 +31,14 @@ _CALLS = [name.lower() for name in _SCHEMA.enumerations["vt_call_column"] if nam
 OPEN = _SCHEMA.constants["CALL_OPEN"]
 """Flag of a call that is still open at the end of the window."""
 _pointer, _code = ctypes.c_void_p, ctypes.c_int
-_OWN: Prototypes = {
-    "vt_window_new": (ctypes.POINTER(_WindowStructure), []),
-    "vt_window_free": (None, [_pointer]),
-    "vt_window_begin": (None, [_pointer, ctypes.c_int64, ctypes.c_int64]),
-    "vt_window_location": (_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.c_uint64, ctypes.c_uint64]),
-    "vt_window_batch": (_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
-    "vt_window_end": (_code, [_pointer, ctypes.POINTER(ReplayFields)]),
-}
+_library = kernels(
+    vt_window_new=(ctypes.POINTER(_WindowStructure), []),
+    vt_window_free=(None, [_pointer]),
+    vt_window_begin=(None, [_pointer, ctypes.c_int64, ctypes.c_int64]),
+    vt_window_location=(_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.c_uint64, ctypes.c_uint64]),
+    vt_window_batch=(_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
+    vt_window_end=(_code, [_pointer, ctypes.POINTER(ReplayFields)]),
+)
 _END, _REQUEST, _COMPLETE = (
     "MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"
 )  # fmt: skip
@@ -46,12 +46,6 @@ _METRIC, _SAMPLE = "Metric", "CallingContextSample"
 _DETAILS = (*SENDS, *RECEIVES, _END, _REQUEST, _COMPLETE, _METRIC, _SAMPLE)
 _ANY_ROOT = 0xFFFFFFFD
 """Roots from this value on are no ranks: THIS_GROUP, SELF, UNDEFINED."""
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    declare(readback(), _OWN)
-    return readback()
 
 
 @dataclass(kw_only=True)

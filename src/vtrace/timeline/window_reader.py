@@ -19,6 +19,7 @@ from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
 from vtrace.io.sidecar.checkpoints import stack_of
+from vtrace.timeline.tiles import event_count
 from vtrace.timeline.window_events import WindowEvents, WindowRows, tables
 
 if TYPE_CHECKING:
@@ -136,9 +137,7 @@ class WindowReader:
         place = self._places(location, stop)
         if place < self._count(location):
             return self._number(location, place) - first.number
-        size = self._trace.bytes_of(location)  # other tools may write no number of events or a wrong one
-        total = min(int(self._trace.locations["events"][location]) or size // 10, size)
-        return max(0, total + 1 - first.number)
+        return max(0, event_count(self._trace, location) + 1 - first.number)
 
     def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> tuple[Array, Array]:
         with self._tools() as tools:

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unifying: turns the local files of a run into one archive. Calls the phases in order."""
+"""Unifying: turns the local files of a run into one archive. Calls the phases in order; removes the local files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vtrace.console import Console
+from vtrace.console import Console, few_names
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.unify.account.account import Account
-from vtrace.unify.clean_up import clean_up
 from vtrace.unify.clocks.clocks import align_clocks
 from vtrace.unify.clocks.repair import repair
 from vtrace.unify.discover.discover import discover
 from vtrace.unify.merge.merge import Merged, merge
 from vtrace.unify.model.context import Context, Request
-from vtrace.unify.model.file_owners import users_of
+from vtrace.unify.model.file_owners import of_others, owners_text, users_of
+from vtrace.unify.model.process import Run
 from vtrace.unify.reading.reading import read_definitions
 from vtrace.unify.writing.output import Output
 from vtrace.unify.writing.writing import EventListener
@@ -64,7 +64,7 @@ def unify(
     for text in accounted.warnings:
         console.warn(text)
     owners = ranks.first(lambda: users_of(found.archive))
-    clean_up(run, owners, [*found.keep_reasons, *reading.keep_reasons], context)
+    _clean_up(run, owners, [*found.keep_reasons, *reading.keep_reasons], context)
     return _written(found.archive, merged, accounted, run.count)
 
 
@@ -80,3 +80,34 @@ def _written(archive: Path, merged: Merged, accounted: Account, processes: int) 
         collectives=counts["MpiCollectiveEnd"] + counts["NonBlockingCollectiveComplete"],
         seconds=definitions.length / definitions.resolution,
     )
+
+
+def _clean_up(run: Run, owners: set[int], keep_reasons: Sequence[str], context: Context) -> None:
+    """Removes this rank's local files of a run with an archive; all ranks call _clean_up.
+
+    The files stay if the user keeps them, or if the archive lacks some of their events (the reasons). Files of other
+    owners (user ids) stay, too.
+    """
+    ranks, console = context.ranks, context.console
+    if context.request.keep:
+        return
+    if keep_reasons:
+        console.note(f"the local files stay: {'; '.join(keep_reasons[:4])}")
+        return
+    left: list[Path] = []
+    files = run.local_files()
+    others = of_others(files, owners)
+    for path in files:
+        if path in others:
+            continue
+        try:
+            path.unlink(missing_ok=True)
+            console.detail(f"removed {path}", level=3)
+        except OSError:
+            left.append(path)
+    others = ranks.reduce(others, dict.__or__)
+    if others:
+        console.note(f"{owners_text(others)}: not removed")
+    left = ranks.reduce(left, list.__add__)
+    if left:
+        console.warn(f"no permission to remove {few_names(left)}")

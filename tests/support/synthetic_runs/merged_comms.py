@@ -11,8 +11,8 @@ from vtrace.io.archive.definitions import Comm, Group
 from vtrace.io.archive.writer import Definitions
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.merge.communicators import MpiProcesses
-from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.merge import merge_communicators
+from vtrace.unify.merge.steps import MapsBuilder
 from vtrace.unify.model.id_tables import Ids
 
 

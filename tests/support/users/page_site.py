@@ -14,7 +14,7 @@ import numpy as np
 import vtrace
 from vtrace.analysis.selection import Selection
 from vtrace.console import Console
-from vtrace.timeline.server import Content
+from vtrace.timeline.answers import Content
 from vtrace.timeline.tile_cache import tiles_of
 from vtrace.timeline.viewer_site import VERSION, ShownTrace, ViewerSite
 

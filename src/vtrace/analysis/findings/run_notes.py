@@ -40,7 +40,7 @@ def cores(text: str) -> set[int]:
 
 
 def crowded_hosts(trace: Source) -> list[tuple[str, int, int]]:
-    """Hosts with more ranks than cores: name, number of ranks, number of cores. Hosts with unknown cores are left out."""
+    """Name, number of ranks and of cores of hosts with more ranks than cores. Unknown cores count as enough."""
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))

@@ -6,13 +6,13 @@ import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
 import {scaleOf} from './model/curves.js';
 import {fullName} from './model/rows.js';
-import {clamped} from './model/window.js';
+import {clamped} from './model/time.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
 import * as walk from './hands/walk.js';
 import {TileStore} from './net/tile_store.js';
 
-/** @typedef {import('./net/wire.js').Table} Table */
+/** @typedef {import('./net/client.js').Table} Table */
 /**
  * @typedef {object} TraceData
  * @property {any} meta as the server describes the trace
@@ -90,7 +90,7 @@ export class App {
     this.refreshSoon(0);
   }
 
-  /** Shows another window. @param {import('./model/window.js').Window} window */
+  /** Shows another window. @param {import('./model/time.js').Window} window */
   show(window) {
     this.store.set(clamped(window, this.length));
   }

@@ -13,7 +13,7 @@ import {element, byId, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
 import {fragment, values} from './model/address.js';
 import {INITIAL, Store} from './model/store.js';
-import {clamped} from './model/window.js';
+import {clamped} from './model/time.js';
 import {Client} from './net/client.js';
 
 const client = new Client();

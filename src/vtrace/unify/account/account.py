@@ -18,14 +18,12 @@ from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
 from vtrace.unify.account.clock_facts import accuracy, clock_table
 from vtrace.unify.account.coverage import CoverageRow, ends_of, location_properties, row_of
-from vtrace.unify.account.facts import first_of, own_facts
+from vtrace.unify.account.facts import first_of, of_sums, own_facts, sample_sums
 from vtrace.unify.account.ledger_intervals import table
-from vtrace.unify.account.sample_account import of_sums, sample_sums
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.merge.merge import Merged
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import HEAP
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import HEAP, Run
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.writing import Results
 
@@ -63,8 +61,8 @@ def account(
 
 
 def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
-    """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor. Only rank 0
-    calls this function."""
+    """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor. Only rank
+    0 calls this function."""
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
@@ -91,9 +89,9 @@ def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
     """Returns the rows of this rank's processes, by OTF2's id of the location."""
     found: dict[int, CoverageRow] = {}
     for process in run.processes:
-        numbers = [*((process.place.first + i, n) for i, n in enumerate(process.contents.locations))]
-        numbers += [(process.place.heap, HEAP)] if process.place.heap is not None else []
-        found |= {id: row_of(id, process, number, results[id]) for id, number in numbers}
+        heap = {HEAP: process.place.heap} if process.place.heap is not None else {}
+        ids = process.locations | heap
+        found |= {id: row_of(id, process, number, results[id]) for number, id in ids.items()}
     return found
 
 

@@ -15,13 +15,12 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.reasons import LOSSES, SMALL_DISK
-from vtrace.unify.account import user_notes
 from vtrace.unify.account.coverage import CoverageRow, ends_of, shortfalls, sums, untimed
 from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.merge.system import shortened
-from vtrace.unify.model.incomplete_processes import IncompleteProcess, labels
 from vtrace.unify.model.missing_records import FILE
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Run
+from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels
 from vtrace.unify.reading.reading import Reading
 
 CLOCK_NAMES = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
@@ -41,7 +40,7 @@ def properties(
     samples: dict[str, Any], loops: Sequence[Mapping[str, object]],
 ) -> dict[str, str]:  # fmt: skip
     """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.
-    clocks: result of accuracy; samples: of sample_account; loops: of Definitions."""
+    clocks: result of accuracy; samples: of facts.of_sums; loops: of Definitions."""
     known = first.properties
     about = {
         "command": shortened(known.get("command", [])),
@@ -74,7 +73,7 @@ def properties(
         values["SAMPLES"] = samples
     if loops:
         values["LOOPS"] = list(loops)
-    if of_user := user_notes.properties(rows):
+    if of_user := _user_properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
 
@@ -124,7 +123,7 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[IncompleteProcess
         where = _locations([row for row in rows if row.id in unrecorded])
         count = sum(unrecorded.values())
         yield f"{some(count, 'event')} {_verb(count, 'was', 'were')} not recorded on {where}"
-    if unknown := [row for row in rows if row.unknown and not row.absent]:
+    if unknown := [row for row in rows if row.unknown and not row.missing]:
         where = _locations(unknown)
         yield f"an unknown number of events were not recorded on {where}: no process was left to count them"
     clamped = sum(row.clamped for row in rows)
@@ -140,15 +139,15 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[IncompleteProcess
         yield f"{what} {_verb(stray, 'was', 'were')} left out"
     if lost_samples:
         yield f"{some(lost_samples, 'sample')} {_verb(lost_samples, 'was', 'were')} not recorded, or overwritten"
-    yield from user_notes.warnings(rows)
+    yield from _user_warnings(rows)
 
 
 def _early_ends(incomplete: Sequence[IncompleteProcess]) -> Iterator[str]:
-    dead = [process for process in incomplete if process.died and not process.hidden]
+    dead = [process for process in incomplete if process.died and not process.buffer_unseen]
     there = [process for process in dead if process.head.buffer or process.head.unbuffered]
     read = [process for process in there if not process.in_memory]
     partial = [process for process in there if process.in_memory]
-    hidden = [process for process in incomplete if process.hidden]
+    hidden = [process for process in incomplete if process.buffer_unseen]
     memory = [process for process in dead if process not in there]
     for those, what in (
         (read, "the archive has the events recorded until then"),
@@ -171,3 +170,34 @@ def _locations(rows: Sequence[CoverageRow]) -> str:
 
 def _verb(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
+
+
+def _user_properties(rows: Sequence[CoverageRow]) -> dict[str, Any]:
+    """Returns comments of the user API on the run, and counts of its unpaired calls that are not 0."""
+    comments = list(dict.fromkeys(note for row in rows for note in row.notes))
+    found: dict[str, Any] = {"comments": comments} if comments else {}
+    return found | {word: n for word, n in _unpaired_calls(rows).items() if n}
+
+
+def _unpaired_calls(rows: Sequence[CoverageRow]) -> dict[str, int]:
+    """Counts unpaired calls of the user API, of locations without losses."""
+    whole = [row.result for row in rows if row.result and not row.lost and not row.died]
+    unmatched = sum(row.result.unmatched for row in rows if row.result)
+    return {"unended": sum(r.unended for r in whole), "unbegun": sum(r.unbegun for r in whole), "unmatched": unmatched}
+
+
+def _user_warnings(rows: Sequence[CoverageRow]) -> Iterator[str]:
+    """Yields a text for each kind of unpaired calls of the user API."""
+    found = _unpaired_calls(rows)
+    if n := found["unended"]:
+        what = "region was begun" if n == 1 else "regions were begun"
+        yield (
+            f"{n:,} {what} by the user API and not ended (VT_USER_START without VT_USER_END): ended with the region "
+            "around it"
+        )
+    if n := found["unbegun"]:
+        what = "region was ended" if n == 1 else "regions were ended"
+        yield f"{n:,} {what} by the user API and not begun (VT_USER_END without VT_USER_START): left out"
+    if n := found["unmatched"]:
+        what = "message of the user API has" if n == 1 else "messages of the user API have"
+        yield f"{n:,} {what} no other end with the same communicator and tag: left out"

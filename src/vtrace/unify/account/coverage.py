@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from vtrace.console import some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
-from vtrace.io.local.kernel import Transcoded
-from vtrace.io.local.records import LOST_REASONS
+from vtrace.io.local.kernel import UNMAPPED, Transcoded
+from vtrace.io.local.records import LOST_REASONS, MARKERS
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
-from vtrace.unify.account.user_notes import user_markers
-from vtrace.unify.model.incomplete_processes import IncompleteProcess, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
-from vtrace.unify.model.process_definitions import Summary
+from vtrace.unify.model.process_definitions import ProcessDefinitions, Summary
+from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels, ranks_of
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
@@ -31,6 +30,7 @@ _MOST_US = 1 << 53
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
+_SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class CoverageRow:
     """The intervals in which the thread waited for a processor: from, to, ns of waiting, innermost open region."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
-    absent: bool = False
+    missing: bool = False
     """The process has no files: its existence only follows from the number of ranks."""
     cpu_ns: tuple[int, int] | None = None
     """CPU time of its threads in user and in kernel mode; None: not known."""
@@ -102,11 +102,6 @@ def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
     return (min(times), max(*times, *(row.end_ns for row in rows))) if times else (0, 0)
 
 
-def _without_notes(result: Transcoded | None) -> Transcoded | None:
-    has_more = result and (result.notes or result.gaps or result.waits)
-    return replace(result, notes=(), gaps=(), waits=()) if result and has_more else result
-
-
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
     """Returns the row of a process's location. result: None for a location without events."""
     known = process.definitions
@@ -127,15 +122,27 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         clamped=clamped,
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
-        result=_without_notes(result),
-        markers=(*user_markers(location, known, result),) if result else (),
+        result=replace(result, notes=(), gaps=(), waits=()) if result else result,
+        markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         waits=result.waits if result else (),
         end_ns=process.end_ns if number == 0 else 0,
-        absent=process.absent,
+        missing=process.missing,
         cpu_ns=_cpu_ns(summary),
     )
+
+
+def _user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:
+    """Yields the markers and comments of the user API."""
+    for time, marker, text in result.notes:
+        said = known.texts.get(text, "?")
+        if marker == UNMAPPED:
+            yield Marker(time, "comment", text=said, location=location, group="user", severity="NONE")
+            continue
+        kind = known.markers.get(marker)
+        name, severity = (kind.name, _SEVERITIES[kind.severity]) if kind else ("?", "NONE")
+        yield Marker(time, name, text=said, location=location, group="user", severity=severity)
 
 
 def _cpu_ns(summary: Summary | None) -> tuple[int, int] | None:
@@ -160,7 +167,7 @@ def _is_unknown(process: Process, number: int, result: Transcoded | None) -> boo
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
     contents = process.contents
-    return process.absent or number in contents.uncounted or (killed and (stopped or contents.in_memory))
+    return process.missing or number in contents.uncounted or (killed and (stopped or contents.in_memory))
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
@@ -197,31 +204,29 @@ def shortfalls(
 ) -> list[str]:
     """Returns a text for each reason why the archive lacks parts of the run; none if the archive is complete."""
     total = sums(rows)
+    unread = [p for p in incomplete if p.buffer_unseen]
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
-        ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
-        ("has a buffer that was not read", "have buffers that were not read", [p for p in incomplete if p.hidden]),
+        ("ended early", "ended early", [p for p in incomplete if p.died and not p.buffer_unseen]),
+        ("has a buffer that was not read", "have buffers that were not read", unread),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
         (*_LACKS, [p for p in incomplete if p.missing_files]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
-        why = ", ".join(f"{n:,} {_words(name)}" for name, n in total["lost_by"].items())
-        found.append(f"{some(lost, 'event')} lost ({why})")
-    if unknown := sum(row.unknown and not row.absent for row in rows):
+        words = {why: LOSSES[why].words if why in LOSSES else "for another reason" for why in total["lost_by"]}
+        by = ", ".join(f"{n:,} {words[why]}" for why, n in total["lost_by"].items())
+        found.append(f"{some(lost, 'event')} lost ({by})")
+    if unknown := sum(row.unknown and not row.missing for row in rows):
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     without = Counter((gap.kind, gap.reason) for row in rows for gap in row.gaps if gap.kind in MISSING_VALUES)
     found += [f"{kind} missing on {some(n, 'location')} ({why})" for (kind, why), n in sorted(without.items())]
-    told = Counter(gap.reason for row in rows for gap in row.gaps if gap.told)
-    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(told.items())]
+    stated = Counter(gap.reason for row in rows for gap in row.gaps if gap.stated)
+    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(stated.items())]
     return found
-
-
-def _words(why: str) -> str:
-    return LOSSES[why].words if why in LOSSES else "for another reason"
 
 
 def untimed(separate: str, incomplete: Sequence[IncompleteProcess]) -> list[str]:

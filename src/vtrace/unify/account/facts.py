@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about the whole run, from its first process: command, settings and clock."""
+"""Facts about the whole run: command, settings and clock of its first process, and the sums of all samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from vtrace.io.local.samples import ENDS
 from vtrace.unify.model.process import Process
 
 
@@ -24,23 +27,23 @@ class Facts:
 
 
 _SETTING = "setting."
+_COMPLETE = "COMPLETE"
+_MOST = 2**53
+"""The limit of each number: those of damaged files could overflow the sum over all ranks."""
 _NOTHING = Facts(world=0, tool="", clock=0, start=0, owner="", properties={})
 
 
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
     """Returns the facts of the first of these processes with any files, by its number."""
-    found = {}
-    for process in [process for process in processes if not process.absent][:1]:
-        head, known = process.head, process.definitions.properties
-        found[process.number] = Facts(
-            world=process.world,
-            tool=head.tool,
-            clock=head.clock,
-            start=head.start,
-            owner=_owner(process),
-            properties=known,
-        )
-    return found
+    first = next((process for process in processes if not process.missing), None)
+    if first is None:
+        return {}
+    head, owner = first.head, _owner(first)
+    facts = Facts(
+        world=first.world, tool=head.tool, clock=head.clock, start=head.start, owner=owner,
+        properties=first.definitions.properties,
+    )  # fmt: skip
+    return {first.number: facts}
 
 
 def first_of(facts: Mapping[int, Facts]) -> Facts:
@@ -63,3 +66,28 @@ def _owner(process: Process) -> str:
         return process.all_files()[-1].owner()
     except (OSError, KeyError):
         return ""
+
+
+def sample_sums(processes: Iterable[Process]) -> list[int]:
+    """Numbers of this rank's processes for of_sums, which all ranks add up. Processes whose samples are left out have
+    none."""
+    sums = [0] * (5 + len(ENDS))
+    for process in processes:
+        by_count = any(sampling.event for sampling in process.definitions.sampling)
+        for one in process.definitions.samples.values() if process.contents.samples else ():
+            ends = np.frombuffer(one.ends[: 8 * len(ENDS)].ljust(8 * len(ENDS), b"\0"), "<u8").tolist()
+            numbers = one.lost + one.overwritten, one.samples, one.weight, one.overruns, int(by_count), *ends
+            sums = [before + min(number, _MOST) for before, number in zip(sums, numbers, strict=True)]
+    return sums
+
+
+def of_sums(samples: int, sums: list[int]) -> dict[str, Any]:
+    """The archive's property SAMPLES. samples: in the archive; lost: not recorded, or overwritten. For threads that
+    completed their files: counted, weight_ns (None: samples by count of events), overruns (expirations of timers beside
+    those that made a sample), early (stacks without their outermost frames, by reason)."""
+    lost, counted, weight, overruns, by_count, *ends = sums
+    early = {ENDS[number]: count for number, count in enumerate(ends) if count and ENDS[number] != _COMPLETE}
+    return {
+        "samples": samples, "lost": lost, "counted": counted, "weight_ns": None if by_count else weight,
+        "overruns": overruns, "early": early,
+    }  # fmt: skip

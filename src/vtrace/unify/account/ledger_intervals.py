@@ -56,17 +56,17 @@ class Gap(NamedTuple):
     """An interval in which a location did not record; times are those of the archive's events.
 
     ns: time without recording, less than end - begin if intervals were joined; None: end - begin; UNKNOWN: the end is
-    unknown. kind: a path of the tree of activities, several joined by +, or "all". told: the process told so by a line,
-    which is the reason.
+    unknown. kind: a path of the tree of activities, several joined by +, or "all". stated: by a property of the
+    process, not by a record.
     """
 
     begin: int
     end: int
-    ns: int | None
-    events: int
-    kind: str
-    reason: str
-    told: bool = False
+    ns: int | None = None
+    events: int = UNKNOWN
+    kind: str = "all"
+    reason: str = ""
+    stated: bool = False
 
 
 def class_name(bits: int) -> str:
@@ -78,37 +78,27 @@ def class_name(bits: int) -> str:
 
 def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
     """Returns the intervals of one location. Only the rank that has read its process can call this function."""
-    if process.absent:
-        return (Gap(BEGIN, FOR_EVER, ns=None, events=UNKNOWN, kind="all", reason="rank missing"),)
+    if process.missing:
+        return (Gap(BEGIN, FOR_EVER, reason="rank missing"),)
     found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN
     _add_rest(found, process, number=number, result=result, last=last)
     if number in process.contents.missing_records:
         why, n = process.contents.missing_records[number]
-        found.append(Gap(last, END, ns=None, events=n, kind="all", reason=LOSSES[why].name))
+        found.append(Gap(last, END, events=n, reason=LOSSES[why].name))
     if number in process.contents.uncounted:
-        found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_NOT_WRITTEN))
+        found.append(Gap(last, END, reason=_NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
-        found.append(
-            Gap(
-                last,
-                FOR_EVER,
-                ns=UNKNOWN,
-                events=UNKNOWN,
-                kind="all",
-                reason="process died" if process.died else "still running",
-            )
-        )
+        found.append(Gap(last, FOR_EVER, ns=UNKNOWN, reason="process died" if process.died else "still running"))
     elif process.contents.problems and number in process.contents.scans and not process.contents.is_accounted(number):
-        found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_DAMAGED))
+        found.append(Gap(last, END, reason=_DAMAGED))
     properties = process.definitions.properties
     return (
         *_windowed(found, properties),
         *_left_out(tuple(properties.items())),
         *_selected(process),
-        *_told(process),
-        *_without_python(properties),
+        *_stated(process),
         *_without_values(process, number),
     )
 
@@ -117,7 +107,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     begin, end, ns, count, classes, reason = gap
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
-    if name == OVERWRITTEN and begin == BEGIN and process.maps is not None:
+    if name == OVERWRITTEN and begin == BEGIN:
         begin = process.archive_ns(process.definitions.first_ticks.get(number, process.contents.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, ns=None if end == END else ns, events=count, kind=kind, reason=name)
@@ -134,7 +124,7 @@ def _add_rest(found: list[Gap], process: Process, number: int, result: Transcode
             found[at] = found[at]._replace(events=min(found[at].events + n, UNKNOWN))
         else:
             threads = r.LOST_REASONS.get(why) == "THREAD"  # their times are unknown
-            found.append(Gap(BEGIN if threads else last, END, ns=None, events=min(n, UNKNOWN), kind="all", reason=name))
+            found.append(Gap(BEGIN if threads else last, END, events=min(n, UNKNOWN), reason=name))
 
 
 def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[Gap]:
@@ -159,55 +149,47 @@ def _left_out(properties: tuple[tuple[str, Any], ...]) -> list[Gap]:
     for name, kind in left_out({name: str(value) for name, value in settings_of(known).items()}):
         if name == "VT_FILTER_SPEC":
             kind = "+".join(sorted({kind, *str(known.get(_FILTERED)).split("+")} & _FILTER_CLASSES))
-        found.append(Gap(BEGIN, END, ns=None, events=UNKNOWN, kind=kind, reason=name))
+        found.append(Gap(BEGIN, END, kind=kind, reason=name))
     return found
 
 
 def _selected(process: Process) -> Iterator[Gap]:
     """Yields intervals for the functions that the program selected while it ran, after those of VT_FUNCTIONS."""
-    changes = []
-    for key, value in process.definitions.properties.items():
-        if key.startswith(_SELECTION) and process.maps is not None:
-            ticks, _, patterns = str(value).partition(" ")
-            changes.append((process.archive_ns(int(ticks)), patterns))
-    changes.sort()
-    for i, (begin, patterns) in enumerate(changes):
+    properties = process.definitions.properties
+    changes = sorted(_since(process, value) for key, value in properties.items() if key.startswith(_SELECTION))
+    ends = [begin for begin, _ in changes[1:]] + [END]
+    for (begin, patterns), end in zip(changes, ends, strict=False):
         if not selects_all(patterns):
-            end = changes[i + 1][0] if i + 1 < len(changes) else END
-            yield Gap(begin, end, ns=None, events=UNKNOWN, kind="user", reason=f"VT_FUNCTIONS={patterns}")
+            yield Gap(begin, end, kind="user", reason=f"VT_FUNCTIONS={patterns}")
 
 
-def _told(process: Process) -> Iterator[Gap]:
-    """Yields the intervals in which the process leaves out events for which it has no record: it told so by a line."""
+def _stated(process: Process) -> Iterator[Gap]:
+    """Yields the intervals that only properties of the process state: events that the process leaves out, Python
+    functions and counters that it does not record."""
     for key, value in process.definitions.properties.items():
-        ticks, _, classes = str(value).partition(" ")
-        if key.startswith(LEFT_OUT) and process.maps is not None:
-            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
-            yield Gap(
-                begin, END, ns=None, events=UNKNOWN, kind=classes or "all", reason=key.removeprefix(LEFT_OUT), told=True
-            )
-
-
-def _without_python(properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Yields the interval of a process that does not record its Python functions, or no longer, from an unknown time
-    on."""
-    if why := properties.get(NO_PYTHON):
-        yield Gap(BEGIN, END, ns=None, events=UNKNOWN, kind="user", reason=f"Python functions: {why}")
+        if key.startswith(LEFT_OUT):
+            begin, classes = _since(process, value)
+            yield Gap(begin, END, kind=classes or "all", reason=key.removeprefix(LEFT_OUT), stated=True)
+        elif key.startswith(REFUSED):
+            yield Gap(BEGIN, END, kind=COUNTERS, reason=f"{key.removeprefix(REFUSED)}: {value}")
+        elif key == NO_PYTHON and value:
+            yield Gap(BEGIN, END, kind="user", reason=f"Python functions: {value}")
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
-    """Yields the intervals in which the location is no longer sampled, or no longer has counters; the whole run for
-    each counter that is not recorded."""
-    for key, why in process.definitions.properties.items():
-        if key.startswith(REFUSED):
-            yield Gap(BEGIN, END, ns=None, events=UNKNOWN, kind=COUNTERS, reason=f"{key.removeprefix(REFUSED)}: {why}")
+    """Yields the intervals in which the location is no longer sampled, or no longer has counters."""
     for key, kind in ((UNSAMPLED, SAMPLES), (UNCOUNTED, COUNTERS)):
-        text = process.definitions.properties.get(f"{key}{number}")
-        if text is not None and process.maps is not None:
-            ticks, _, why = str(text).partition(" ")
-            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
-            reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why
-            yield Gap(begin, END, ns=None, events=UNKNOWN, kind=kind, reason=reason)
+        if (text := process.definitions.properties.get(f"{key}{number}")) is not None:
+            begin, why = _since(process, text)
+            yield Gap(begin, END, kind=kind, reason=NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why)
+
+
+def _since(process: Process, text: object) -> tuple[int, str]:
+    """Splits the value of a property into a time (ticks) and other words. Returns the time in ns of the archive, BEGIN
+    if it is unknown, and the words."""
+    ticks, _, words = str(text).partition(" ")
+    known = ticks.isdecimal() and int(ticks) < r.GAP_OPEN
+    return process.archive_ns(int(ticks)) if known else BEGIN, words
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:

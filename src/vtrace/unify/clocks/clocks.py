@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtrace.unify.clocks.offsets import align
 from vtrace.unify.model.clock_curves import Clock, span_text
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Run
 
 _NEVER = 1 << 64
 
@@ -28,7 +28,7 @@ class Clocks:
 def align_clocks(run: Run, context: Context) -> Clocks:
     """Gives each of this rank's processes a curve from its ticks to ns since the epoch; all ranks call align_clocks."""
     ranks, console = context.ranks, context.console
-    processes = [process for process in run.processes if not process.absent]
+    processes = [process for process in run.processes if not process.missing]
     sources = ranks.gather({process.number: process.source() for process in processes})
     clocks, doubts = ranks.together(lambda: align(sources) if ranks.root else ([], []))
     for text in doubts:

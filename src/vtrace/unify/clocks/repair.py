@@ -29,9 +29,8 @@ from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.model.clock_curves import Clock, span_text
 from vtrace.unify.model.context import Context
 from vtrace.unify.model.id_tables import table
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.process_maps import ProcessMaps
-from vtrace.unify.model.traced_run import Run
 
 _DOUBT = 1_000_000
 """With missing events, an end may match a wrong message. Such an end corrects a clock by at most this many ns more than

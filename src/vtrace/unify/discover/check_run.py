@@ -10,11 +10,10 @@ from pathlib import Path
 from vtrace.console import Console, few_names, ranges
 from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew
-from vtrace.unify.discover.select_run import kin
+from vtrace.unify.discover.select_run import prefixes_of_run
 from vtrace.unify.model.context import Request
 from vtrace.unify.model.file_owners import mixed, owners_text
-from vtrace.unify.model.process import Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Process, Run
 
 _SHOWN = 8
 """The most patterns of file names in a message."""
@@ -58,7 +57,7 @@ def _add_missing(run: Run) -> None:
     known = run.processes[0].head
     for rank in run.missing:
         head = replace(known, rank=rank, host="missing", pid=0, start=0, buffer="", parent=None, forked=False)
-        run.processes.append(Process(head, rank=rank, main=True, absent=True))
+        run.processes.append(Process(head, rank=rank, main=True, missing=True))
     run.processes.sort(key=lambda p: (not p.main, (p.main and p.rank) or 0))
     run.count = len(run.processes)
     for number, process in enumerate(run.processes):
@@ -72,7 +71,7 @@ def _missing(run: Run, crew: Crew, which: str) -> VtraceError:
     if places > 1:
         where = f"all {places} directories that the ranks see"
         hint = "start a rank on each node of the run, or use --partial to go on without them"
-    elif others := kin(run):
+    elif others := prefixes_of_run(run):
         hint = f"{', '.join(others)} ran with it: give all programs one VT_FILE_PREFIX, or use --partial"
     files = [f"{run.prefix.name}.{rank + 1 if rank < 0xFFFF else (rank + 1) << 16:x}.*" for rank in run.missing]
     more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""

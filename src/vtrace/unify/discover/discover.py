@@ -13,12 +13,11 @@ from vtrace.io.local.local_files import read_uctl
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.discover.check_run import check_run
-from vtrace.unify.discover.list_files import Seen, look, names
-from vtrace.unify.discover.select_run import assemble, refuse_bare
+from vtrace.unify.discover.list_files import ListedFiles, names, read_heads
+from vtrace.unify.discover.select_run import assemble, refuse_headless
 from vtrace.unify.discover.share import find_buffers, share_buffers, share_processes, take_buffers
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Process, Run
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ def discover(context: Context) -> Discovered:
     """
     request, ranks = context.request, context.ranks
     crew = Crew(request.prefix.parent, ranks)
-    seen = ranks.reduce(ranks.together(lambda: _look(request.prefix, request.salvage, crew)), Seen.join)
+    seen = ranks.reduce(ranks.together(lambda: _own_heads(request.prefix, request.salvage, crew)), ListedFiles.join)
     run = ranks.together(lambda: assemble(request.prefix, seen) if ranks.root else _nothing(request.prefix))
     mine = ranks.scatter(share_buffers(run, crew))
     take_buffers(run, ranks.gather(find_buffers(mine, ranks.rank)))
-    ranks.together(lambda: refuse_bare(run, request.salvage))
+    ranks.together(lambda: refuse_headless(run, request.salvage))
     archive = ranks.first(lambda: request.archive)
     reasons = ranks.first(lambda: check_run(run, crew, archive=archive, request=request, console=context.console))
     shares = ranks.together(lambda: share_processes(run, crew) if ranks.root else [])
@@ -58,12 +57,12 @@ def find_run(prefix: Path, salvage: bool, warn: Callable[[str], None]) -> Run:
     Raises VtraceError if there is none, and FormatError for a file with a bad head; with salvage such a file is left
     out with a warning.
     """
-    run = assemble(prefix, look(prefix, names(prefix.parent), salvage))
+    run = assemble(prefix, read_heads(prefix, names(prefix.parent), salvage))
     for text in run.problems:
         warn(text)
     for process in run.processes:
         process.find_buffer()
-    refuse_bare(run, salvage)
+    refuse_headless(run, salvage)
     return run
 
 
@@ -72,12 +71,13 @@ def _nothing(prefix: Path) -> Run:
     return Run(prefix=prefix, id=b"", processes=[], missing=[], ranks=0, uctl=None)
 
 
-def _look(prefix: Path, salvage: bool, crew: Crew) -> Seen:
+def _own_heads(prefix: Path, salvage: bool, crew: Crew) -> ListedFiles:
     """Reads this rank's share of the heads in its directory; the ranks that see the same directory share them."""
     if not prefix.parent.is_dir() and crew.view:
-        return Seen()
+        return ListedFiles()
     listed = crew.mates.first(lambda: names(prefix.parent))
-    return look(prefix, listed, salvage=salvage, view=crew.view, part=slice(crew.mates.rank, None, crew.mates.size))
+    part = slice(crew.mates.rank, None, crew.mates.size)
+    return read_heads(prefix, listed, salvage=salvage, view=crew.view, part=part)
 
 
 def _own_part(run: Run, processes: list[Process], crew: Crew, ranks: Ranks) -> Run:

@@ -16,7 +16,7 @@ from vtrace.io.local.heads import FileHead, read_head
 from vtrace.io.local.records import BUFFER, FILE_HEAD
 from vtrace.unify.discover.list_files import resolve_prefix
 from vtrace.unify.model.running_processes import alive, is_near, is_process
-from vtrace.unify.model.staging import is_left
+from vtrace.unify.model.staging import is_abandoned
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
 _BUFFER = re.compile(rf"(?s)(?P<prefix>.+)\.x{_PROCESS}\.buffer")
@@ -51,7 +51,7 @@ class Leftover:
         return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
 
 
-def leftovers(operand: str, local: bool = False) -> list[Leftover]:
+def leftovers(operand: str, local: bool) -> list[Leftover]:
     """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError if the directory does
     not exist.
 
@@ -85,7 +85,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _BUFFER:
         yield _buffer(path, prefix, named["host"], pid)
     elif form is _ARCHIVE:
-        keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
+        keeper = "" if is_abandoned(path, str(host), pid, time.time()) else _keeper(host, pid)
         yield Leftover(path, "unfinished archive", keeper, prefix)
     elif form is _LOCAL and not path.name.endswith(".uctl"):
         yield from _local_file(path, prefix)

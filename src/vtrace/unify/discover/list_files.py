@@ -28,7 +28,7 @@ FileIdentity = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class SeenFile:
+class ListedFile:
     """A local file. views: numbers of the directories in which ranks have seen the file (parallel.crew.Crew)."""
 
     head: FileHead
@@ -37,11 +37,11 @@ class SeenFile:
 
 
 @dataclass
-class Seen:
+class ListedFiles:
     """The files that may belong to a prefix, found by one or several ranks."""
 
-    files: dict[FileIdentity, SeenFile] = field(default_factory=dict)
-    before: dict[FileIdentity, SeenFile] = field(default_factory=dict)
+    files: dict[FileIdentity, ListedFile] = field(default_factory=dict)
+    before: dict[FileIdentity, ListedFile] = field(default_factory=dict)
     """Under a prefix that ends in _COUNT: files without the count, of processes that ended before the run got the
     count."""
     counted: set[bytes] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Seen:
     """Control files; None: the file is damaged."""
     problems: list[str] = field(default_factory=list)
 
-    def join(self, other: Seen) -> Seen:
+    def join(self, other: ListedFiles) -> ListedFiles:
         """Adds the files of the other object to this object, and returns this object."""
         for mine, theirs in ((self.files, other.files), (self.before, other.before)):
             for key, found in theirs.items():
@@ -63,31 +63,34 @@ class Seen:
         return self
 
 
-def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, *, part: slice = slice(None)) -> Seen:
+def read_heads(
+    prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, *, part: slice = slice(None)
+) -> ListedFiles:
     """Reads the heads of a prefix's files.
 
     listed: the names in the directory of the prefix; part: the names that this rank reads; view: number of the
     directory. Raises FormatError for a bad head; with salvage the file is left out and noted as a problem.
     """
-    seen, views = Seen(), frozenset([view])
+    seen, views = ListedFiles(), frozenset([view])
     paths = [*candidates(prefix, listed)][part]
     seen.files = _files(paths, prefix.name, salvage=salvage, views=views, seen=seen)
     pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
     counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
-    seen.counted = {found.head.run for found in _files(counted, None, salvage=True, views=views, seen=Seen()).values()}
+    others = _files(counted, None, salvage=True, views=views, seen=ListedFiles())
+    seen.counted = {other.head.run for other in others.values()}
     if match := re.fullmatch(r"(?s)(.+)_\d+", prefix.name):
         paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
-        seen.before = _files(paths, match[1], salvage=True, views=views, seen=Seen())
+        seen.before = _files(paths, match[1], salvage=True, views=views, seen=ListedFiles())
     if not part.start:
         _add_uctl(seen, prefix)
     return seen
 
 
 def _files(
-    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], *, seen: Seen
-) -> dict[FileIdentity, SeenFile]:
+    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], *, seen: ListedFiles
+) -> dict[FileIdentity, ListedFile]:
     """Returns the files with this prefix in their heads (None: any). Notes bad and headless files in seen."""
-    files: dict[FileIdentity, SeenFile] = {}
+    files: dict[FileIdentity, ListedFile] = {}
     for path in paths:
         if path.suffix == _UNBORN:  # no loss if its process was killed: the buffer has all records
             seen.empty.add(path)
@@ -105,11 +108,11 @@ def _files(
             seen.problems.append(f"{error.args[0]}: left out")
             continue
         if prefix in (None, head.prefix):
-            files[head.process, head.content, head.location, path.name] = SeenFile(head, size, views)
+            files[head.process, head.content, head.location, path.name] = ListedFile(head, size, views)
     return files
 
 
-def _add_uctl(seen: Seen, prefix: Path) -> None:
+def _add_uctl(seen: ListedFiles, prefix: Path) -> None:
     path = prefix.with_name(prefix.name + ".uctl")
     if not os.path.exists(path):
         return

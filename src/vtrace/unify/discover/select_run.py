@@ -13,10 +13,9 @@ from pathlib import Path
 from vtrace.errors import FormatError, NoFilesError, VtraceError
 from vtrace.io.local.local_files import FileHead, Uctl, read_head
 from vtrace.io.local.records import BUFFER, DEFINITION_DATA, EVENTS
-from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, Seen, SeenFile, candidates, names, prefixes
-from vtrace.unify.model.process import Process
+from vtrace.unify.discover.list_files import BEFORE_HEAD, LOCAL, ListedFile, ListedFiles, candidates, names, prefixes
+from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.running_processes import is_process
-from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 4
 _MISSING_RANKS, _BYTES_A_RANK = 4096, 64
@@ -25,7 +24,7 @@ have the second number of bytes for each rank. A file with a larger number of ra
 """
 
 
-def assemble(prefix: Path, seen: Seen) -> Run:
+def assemble(prefix: Path, seen: ListedFiles) -> Run:
     """Returns the newest run among the files that were seen. Raises VtraceError if there is none.
 
     Does not search left-over buffers, since only ranks on their hosts may see them.
@@ -35,10 +34,10 @@ def assemble(prefix: Path, seen: Seen) -> Run:
         raise _nothing(prefix)
     files.sort(key=lambda found: found.head.path.name)
     known = {uctl.run: uctl for uctl, _ in seen.uctls if uctl is not None}
-    taken = _taken([found.head for found in files])
+    including = _including_runs([found.head for found in files])
     newest = max((found.head for found in files), key=lambda h: (h.start, h.run in known)).run
-    newest = taken.get(newest, newest)
-    own = [taken.get(found.head.run, found.head.run) == newest for found in files]
+    newest = including.get(newest, newest)
+    own = [including.get(found.head.run, found.head.run) == newest for found in files]
     processes = _processes(
         [*compress(files, own), *(found for found in seen.before.values() if found.head.run == newest)]
     )
@@ -62,7 +61,7 @@ def assemble(prefix: Path, seen: Seen) -> Run:
     )
 
 
-def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
+def _including_runs(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
     """Returns by run id the run that includes it. At MPI_Init ranks take the run id of rank 0, but the shells that
     started them keep their run ids."""
     runs = {head.process: head.run for head in heads}
@@ -70,15 +69,15 @@ def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
     return {before: run for run, before in parents if before and before != run}
 
 
-def refuse_bare(run: Run, salvage: bool) -> None:
+def refuse_headless(run: Run, salvage: bool) -> None:
     """Raises FormatError for a file without a head whose process left no buffer, unless salvage is on."""
     for process in run.processes:
-        bare = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
-        if bare and not process.buffer and not salvage:
-            raise FormatError(f"{bare[0]} is empty", "--salvage goes on without it")
+        headless = [path for path in process.empty if path.suffix not in BEFORE_HEAD]
+        if headless and not process.buffer and not salvage:
+            raise FormatError(f"{headless[0]} is empty", "--salvage goes on without it")
 
 
-def kin(run: Run) -> list[str]:
+def prefixes_of_run(run: Run) -> list[str]:
     """Returns other prefixes in the directory that belong to the same run: programs started together with different
     names."""
     found = []
@@ -109,7 +108,7 @@ def _nothing(prefix: Path) -> NoFilesError:
     return NoFilesError(message, hint)
 
 
-def _processes(files: list[SeenFile]) -> list[Process]:
+def _processes(files: list[ListedFile]) -> list[Process]:
     """Returns the processes that wrote the files: the ranks of the first world come first, then others by start, those
     of a later world together.
     """

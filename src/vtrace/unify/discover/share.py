@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew, ranks_by
-from vtrace.unify.model.process import OPENING_A_FILE, Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import OPENING_A_FILE, Process, Run
 
 
 def share_buffers(run: Run, crew: Crew) -> list[list[Process]]:
@@ -30,7 +29,7 @@ def find_buffers(share: Sequence[Process], rank: int) -> dict[int, Process]:
     """Searches the buffers of these processes on this rank's host; returns those found, by number of the process."""
     for process in share:
         process.find_buffer()
-        process.seer = rank
+        process.buffer_rank = rank
     return {process.number: process for process in share if process.buffer}
 
 
@@ -38,7 +37,7 @@ def take_buffers(run: Run, found: Mapping[int, Process]) -> None:
     """Adds the buffers that the ranks have found to the run."""
     for number, process in found.items():
         own = run.processes[number]
-        own.seer = None if own.buffer else process.seer
+        own.buffer_rank = None if own.buffer else process.buffer_rank
         own.buffer, own.running = process.buffer, process.running
 
 
@@ -49,11 +48,9 @@ def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
     """
     shares: list[list[Process]] = [[] for _ in crew.views]
     loads = {view: [(0, rank) for rank in members] for view, members in ranks_by(crew.views).items()}
-    families = _families(run.processes)
-    families.sort(key=_weight, reverse=True)
-    for family in families:
+    for family in sorted(_families(run.processes), key=lambda family: (-_weight(family), family[0].number)):
         queue = min((loads[view] for view in _views(family, crew)), key=lambda queue: queue[0])
-        near = {crew.hosts[process.seer] for process in family if process.seer is not None}
+        near = {crew.hosts[process.buffer_rank] for process in family if process.buffer_rank is not None}
         load, rank = _take(queue, [one for one in queue if crew.hosts[one[1]] in near] if near else [])
         heapq.heappush(queue, (load + _weight(family), rank))
         shares[rank] += family
@@ -78,15 +75,12 @@ def _take(queue: list[Load], allowed: Sequence[Load]) -> Load:
 
 def _families(processes: Sequence[Process]) -> list[list[Process]]:
     """Returns each process together with its forked children, which inherit its definitions."""
-    by_id = {process.head.process: process for process in processes}
-    families: dict[int, list[Process]] = {}
-    heads: dict[int, int] = {}
+    families: dict[object, list[Process]] = {}
     for process in sorted(processes, key=lambda p: p.head.start):
-        parent = by_id.get((process.head.host, *process.head.parent)) if process.head.parent else None
-        head = heads.get(parent.number, process.number) if process.head.forked and parent else process.number
-        heads[process.number] = head
-        families.setdefault(head, []).append(process)
-    return [family for _, family in sorted(families.items())]
+        family = families.get(process.parent, []) if process.head.forked else []
+        family.append(process)
+        families[process.head.process] = family
+    return [*{id(family): family for family in families.values()}.values()]
 
 
 def _weight(family: Sequence[Process]) -> int:
@@ -94,7 +88,7 @@ def _weight(family: Sequence[Process]) -> int:
 
 
 def _views(family: Sequence[Process], crew: Crew) -> frozenset[int]:
-    known = [process.views for process in family if not process.absent]
+    known = [process.views for process in family if not process.missing]
     common = frozenset.intersection(*known) if known else frozenset(crew.views[:1])
     if not common:
         files = ", ".join(sorted(str(path) for process in family for path in process.all_files())[:4])

@@ -12,16 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vtrace.errors import FormatError
-from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED, Grid
+from vtrace.io.archive.definitions import PARADIGM_MPI, Grid
 from vtrace.io.archive.writer import Comm, Definitions, Group
-from vtrace.io.common.interning import same_array
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge import members
 from vtrace.unify.merge.comm_identity import KIND_NAMES, CommTable, ConnectionPairs, Identifier, parent_of
-from vtrace.unify.merge.dedup import MergedDefinitions, first_name, numbered
-from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, OwnPlaces
-from vtrace.unify.model.id_tables import Ids
+from vtrace.unify.merge.steps import MapsBuilder, MergedDefinitions, first_name, numbered
+from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import CommGrid
 
@@ -172,13 +170,7 @@ class MemberStep:
             index, maps = own.builder.process.place.index, own.builder.maps
             shifts = {local: _shift(numbering.sides.get(comm), index) for local, comm in own.identities.items()}
             ids = {local: numbering.numbers[identity] for local, identity in own.identities.items()}
-            maps.comms, maps.comm_peer_offset = _by_id(ids, UNDEFINED), _by_id(shifts, 0)
-
-
-def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
-    found = np.full(max(numbers, default=0) + 1, missing, np.uint32)
-    found[[*numbers]] = [*numbers.values()]
-    return same_array(found)
+            maps.comms, maps.comm_peer_offset = table(ids), table(shifts)
 
 
 def _written(everyone: Sequence[_OwnComms]) -> Lists:

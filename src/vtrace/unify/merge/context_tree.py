@@ -80,7 +80,7 @@ def find_contexts(
                 advance=advance,
             )
     own = [found[key] for key in sorted(found)]
-    union, _ = merge_trees(own or [_empty()])
+    union, _ = merge_trees(own or [ContextTree(np.zeros(1, np.uint32), np.zeros(1, np.uint32))])
     everyone = ranks.reduce(union, lambda one, other: merge_trees([one, other])[0])
     whole = ranks.first(lambda: everyone)
     numbers = merge_trees([whole, *own])[1][1:]
@@ -92,10 +92,6 @@ def find_contexts(
             process.maps = replace(process.maps, contexts=contexts.get(process.number, {}))
     if ranks.root:
         definitions.contexts = _definitions(whole, steps, lines)
-
-
-def _empty() -> ContextTree:
-    return ContextTree(np.zeros(1, np.uint32), np.zeros(1, np.uint32))
 
 
 def _definitions(whole: ContextTree, steps: FrameSteps, lines: Sequence[tuple[int, int]]) -> Contexts:

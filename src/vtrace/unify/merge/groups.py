@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.records import DEFINITIONS
-from vtrace.unify.merge.dedup import EqualStep, MergedDefinitions
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import EqualStep, MapsBuilder, MergedDefinitions
 from vtrace.unify.model.id_tables import Types, known_id, types
 from vtrace.unify.model.process import Process
 
@@ -62,9 +61,8 @@ class UserGroupStep:
 class SpecGroupStep(EqualStep[str]):
     """Groups of the run's file with at least one region, in the file's order. Most processes read the same file."""
 
-    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
-        super().__init__(builders, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
-        self._definitions = definitions
+    def own(self, process: Process) -> dict[int, str]:
+        return {0: str(process.definitions.properties.get("groups", ""))}
 
     def define(self, keys: Sequence[str]) -> None:
         members: dict[str, set[int]] = {}

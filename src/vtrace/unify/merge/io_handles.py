@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from vtrace.io.archive.writer import Definitions, IoFile, IoHandle
 from vtrace.io.local.records import IO_PARADIGMS
-from vtrace.unify.merge.dedup import ConcatStep, EqualStep
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import ConcatStep, EqualStep, MapsBuilder
 from vtrace.unify.model.id_tables import known_id, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import Handle
@@ -56,12 +55,12 @@ class FileStep(EqualStep[tuple[str, int]]):
     """Files: equal paths on a host are one file."""
 
     def __init__(self, builders: Sequence[MapsBuilder], shared: set[str], definitions: Definitions) -> None:
-        def own_files(process: Process) -> dict[int, tuple[str, int]]:
-            paths = process.definitions.files.items()
-            return {local: (path, _MACHINE if path in shared else process.place.node) for local, path in paths}
+        super().__init__(builders, definitions)
+        self._shared = shared
 
-        super().__init__(builders, own_files)
-        self._definitions = definitions
+    def own(self, process: Process) -> dict[int, tuple[str, int]]:
+        paths = process.definitions.files.items()
+        return {local: (path, _MACHINE if path in self._shared else process.place.node) for local, path in paths}
 
     def define(self, keys: Sequence[tuple[str, int]]) -> None:
         self._definitions.files = [IoFile(path, node) for path, node in keys]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.unify.merge.dedup import GivenName
+from vtrace.unify.merge.steps import GivenName
 from vtrace.unify.model.process_definitions import CommGrid, ProcessDefinitions
 from vtrace.unify.model.process_definitions import CommMembers as Piece
 from vtrace.unify.model.process_definitions import LocalComm as Known

@@ -23,16 +23,16 @@ from vtrace.unify.merge.communicators import ConnectionStep, IdentityStep, Membe
 from vtrace.unify.merge.context_tree import find_contexts
 from vtrace.unify.merge.groups import SpecGroupStep, UserGroupStep, users_own
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
-from vtrace.unify.merge.maps_builder import MapsBuilder
 from vtrace.unify.merge.metric_definitions import AttributeStep, HeapStep, MetricStep, StringStep
 from vtrace.unify.merge.regions import RegionStep
 from vtrace.unify.merge.rma_windows import WindowStep
 from vtrace.unify.merge.sample_frames import FrameStep, FrameSteps
+from vtrace.unify.merge.steps import MapsBuilder
 from vtrace.unify.merge.system import SystemStep
 from vtrace.unify.merge.thread_comms import TeamStep, add_threads
 from vtrace.unify.merge.user_messages import UserCommStep, UserMessageStep, meeting_ranks, message_ends, other_locations
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Run
 
 Decision = TypeVar("Decision")
 
@@ -163,7 +163,7 @@ def merge_communicators(
 def _merge_messages(builders: Sequence[MapsBuilder], definitions: Definitions, ranks: Ranks) -> None:
     """Finds the two ends of each message of the user API, and adds the communicators of these messages."""
     processes = [builder.process for builder in builders]
-    if names := agree(UserCommStep(processes), ranks):
+    if names := agree(UserCommStep(builders, definitions), ranks):
         ends = message_ends(processes, names)
         others = ask_all(ends, meeting_ranks(ends, ranks.size), other_locations, ranks)
         _fill(UserMessageStep(builders, names, ends=ends, others=others, definitions=definitions), ranks)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Definitions, Metric, MetricClass
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.unify.merge.dedup import EqualStep
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import EqualStep
 from vtrace.unify.model.id_tables import table, types
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalAttribute, LocalMetric, MetricGroup
@@ -23,34 +22,17 @@ _HEAP_ATTRIBUTES = (
     ("ARGUMENT_ADDRESS", "Address argument"), ("RESULT_ADDRESS", "Result of allocation"),
 )  # fmt: skip
 """The attributes of heap functions, with Score-P's names, in the order of enum vt_heap_attribute."""
-_HEAP_METRICS = (
-    Metric(
-        name="Host Memory",
-        description="Memory of the process's heap in use",
-        unit="bytes",
-        value_type="u",
-        mode="ABSOLUTE_NEXT",
-    ),
-    Metric(
-        name="Live Blocks",
-        description="Blocks of the process's heap in use",
-        unit="#",
-        value_type="u",
-        mode="ABSOLUTE_NEXT",
-    ),
-)
-
-
-def _classes(process: Process) -> dict[int, LocalMetric | MetricGroup]:
-    return {**process.definitions.metrics, **process.definitions.metric_groups}
+_HEAP_METRICS = [
+    Metric(name=name, description=f"{what} of the process's heap in use", unit=unit, mode="ABSOLUTE_NEXT")
+    for name, what, unit in (("Host Memory", "Memory", "bytes"), ("Live Blocks", "Blocks", "#"))
+]
 
 
 class MetricStep(EqualStep[LocalMetric | MetricGroup]):
     """Classes of metrics: each single metric has a class of its own, and each group."""
 
-    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
-        super().__init__(builders, _classes)
-        self._definitions = definitions
+    def own(self, process: Process) -> dict[int, LocalMetric | MetricGroup]:
+        return {**process.definitions.metrics, **process.definitions.metric_groups}
 
     def define(self, keys: Sequence[LocalMetric | MetricGroup]) -> None:
         numbers: dict[Metric, int] = {}
@@ -72,25 +54,16 @@ class MetricStep(EqualStep[LocalMetric | MetricGroup]):
 
 def _metrics(key: LocalMetric | MetricGroup) -> list[Metric]:
     if isinstance(key, LocalMetric):
-        return [Metric(name=key.name, description="", unit=key.unit, value_type=key.type, mode=_MODES[key.mode])]
+        return [Metric(name=key.name, unit=key.unit, value_type=key.type, mode=_MODES[key.mode])]
     members = zip(key.names, key.descriptions, key.units, key.modes, strict=True)
-    return [
-        Metric(name=name, description=description, unit=unit, value_type="u", mode=_MODES[mode])
-        for name, description, unit, mode in members
-    ]
-
-
-def _attributes(process: Process) -> dict[int, LocalAttribute]:
-    """The attributes of a process, without types that the kernel does not know."""
-    return {local: a for local, a in process.definitions.attributes.items() if a.type in _ATTRIBUTE_TYPES}
+    return [Metric(name=n, description=d, unit=u, mode=_MODES[mode]) for n, d, u, mode in members]
 
 
 class AttributeStep(EqualStep[LocalAttribute]):
-    """Attributes of events."""
+    """Attributes of events, without types that the kernel does not know."""
 
-    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
-        super().__init__(builders, _attributes)
-        self._definitions = definitions
+    def own(self, process: Process) -> dict[int, LocalAttribute]:
+        return {local: a for local, a in process.definitions.attributes.items() if a.type in _ATTRIBUTE_TYPES}
 
     def define(self, keys: Sequence[LocalAttribute]) -> None:
         self._definitions.attributes = [Attribute(*attribute) for attribute in keys]
@@ -106,9 +79,8 @@ class AttributeStep(EqualStep[LocalAttribute]):
 class StringStep(EqualStep[str]):
     """Texts that events refer to."""
 
-    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
-        super().__init__(builders, lambda process: process.definitions.texts)
-        self._definitions = definitions
+    def own(self, process: Process) -> dict[int, str]:
+        return process.definitions.texts
 
     def define(self, keys: Sequence[str]) -> None:
         self._definitions.strings = [*keys]

@@ -17,13 +17,12 @@ from vtrace.symbols.demangle import original
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.code_addresses import constructs
-from vtrace.unify.merge.dedup import MergedDefinitions
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import MapsBuilder, MergedDefinitions
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
-_FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
+FUNCTION, _UNKNOWN_ROLE, COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 
 
@@ -81,7 +80,7 @@ class RegionStep:
             numbers[key] = clones.number(key, region, len(regions))
             if numbers[key] == len(regions):
                 regions.append(region)
-        unknown = Region(name="UNKNOWN", canonical="UNKNOWN", description="", role=_UNKNOWN_ROLE, paradigm=_MEASUREMENT)
+        unknown = Region(name="UNKNOWN", canonical="UNKNOWN", role=_UNKNOWN_ROLE, paradigm=_MEASUREMENT)
         self._definitions.regions = [*regions, unknown]
         return numbers
 
@@ -165,24 +164,22 @@ def _union(arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[n
 
 def _named(region: own_definitions.LocalRegion) -> Region:
     name, paradigm, role, file, line, description = region
-    return Region(
-        name=name, canonical=name, description=description or "", role=role, paradigm=paradigm, file=file, line=line
-    )
+    about = description or ""
+    return Region(name=name, canonical=name, description=about, role=role, paradigm=paradigm, file=file, line=line)
 
 
 def _function(symbols: Symbols, place: Place) -> Region | None:
     """Returns the region of a function; None if this rank does not know its name: another rank may see its file."""
     function = symbols.functions[place]
-    return None if function == nameless(place) else _region(function)
+    return None if function == nameless(place) else function_region(function)
 
 
 def _unseen(key: own_definitions.LocalRegion | Place) -> Region:
     assert isinstance(key, Place)
-    return _region(nameless(key))
+    return function_region(nameless(key))
 
 
-def _region(function: Function) -> Region:
+def function_region(function: Function, paradigm: int = COMPILER) -> Region:
+    """Returns the region of a function."""
     name, canonical, file, line, _ = function
-    return Region(
-        name=name, canonical=canonical, description="", role=_FUNCTION, paradigm=_COMPILER, file=file, line=line
-    )
+    return Region(name=name, canonical=canonical, role=FUNCTION, paradigm=paradigm, file=file, line=line)

@@ -10,8 +10,7 @@ import numpy as np
 from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group, Window
 from vtrace.io.local.records import COMM_KINDS
-from vtrace.unify.merge.dedup import GivenName, MergedDefinitions, Named, numbered
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import GivenName, MapsBuilder, MergedDefinitions, Named, numbered
 from vtrace.unify.model.id_tables import known_id, table
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import _otf2
 import numpy as np
 
-from vtrace.io.archive.definitions import Definitions, InterruptGenerator, Region
+from vtrace.io.archive.definitions import Definitions, InterruptGenerator
 from vtrace.io.common.arrays import distinct
 from vtrace.io.common.interning import same_array
 from vtrace.io.local.maps import U8, SampleMaps
@@ -26,8 +26,8 @@ from vtrace.symbols.loop_source import Loop
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import CallFrame, find_frames
 from vtrace.symbols.symbols import Function, Symbols
-from vtrace.unify.merge.dedup import MergedDefinitions
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.regions import COMPILER, FUNCTION, function_region
+from vtrace.unify.merge.steps import MapsBuilder, MergedDefinitions
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalRegion, RegionAt
 from vtrace.unify.model.python_frames import PythonFrames
@@ -42,8 +42,6 @@ _STARTERS = re.compile(r"\[(libc\.so\.6|libpthread\.so\.0|libc-2\.\d+\.so|ld-lin
 """The same code in libraries without symbols."""
 _OPENMP = re.compile(r"(.*/)?lib(gomp|omp|iomp5|guide)(-\w+)?\.so[.\d]*")
 """Runtimes of OpenMP, whose code is around the work of their threads."""
-_FUNCTION, _COMPILER = 1, 2
-"""Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 _MEASUREMENT = _otf2.PARADIGM_MEASUREMENT_SYSTEM.value
 _CALLS = {_otf2.PARADIGM_MPI.value, _otf2.PARADIGM_PTHREAD.value, _MEASUREMENT}
 _ROLES = {
@@ -208,12 +206,12 @@ class _FunctionRegions:
     ) -> None:
         self._regions = definitions.regions
         unknown = self._regions.pop()
-        known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
+        known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (FUNCTION, COMPILER)]
         self._exact = {(original(r.canonical), r.file): n for n, r in reversed(known)}
         for place, frames in stacks.items():
             function = frames[0].function
             if _identity(function) not in self._exact:
-                paradigm = _MEASUREMENT if frames[0].own else _COMPILER
+                paradigm = _MEASUREMENT if frames[0].own else COMPILER
                 self._exact[_identity(function)] = self._add(function, paradigm)
             region = self._regions[self._exact[_identity(function)]]
             region.end_line = function.end
@@ -227,13 +225,8 @@ class _FunctionRegions:
                     self._regions[-1].description = _library(place, programs)
         self._regions.append(unknown)
 
-    def _add(self, function: Function, paradigm: int = _COMPILER) -> int:
-        name, canonical, file, line, _ = function
-        self._regions.append(
-            Region(
-                name=name, canonical=canonical, description="", role=_FUNCTION, paradigm=paradigm, file=file, line=line
-            )
-        )
+    def _add(self, function: Function, paradigm: int = COMPILER) -> int:
+        self._regions.append(function_region(function, paradigm))
         return len(self._regions) - 1
 
     def number(self, function: Function) -> int:

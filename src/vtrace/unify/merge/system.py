@@ -31,7 +31,7 @@ class About(NamedTuple):
     name: str
     world: int
     rank: int | None
-    absent: bool
+    missing: bool
     threads: tuple[str, ...]
     """Names of its threads."""
     helpers: frozenset[int]
@@ -116,11 +116,11 @@ class SystemStep:
 
 
 def _about(process: Process) -> About:
-    head, properties = process.head, process.definitions.properties
-    parent = (head.host, *head.parent) if head.parent else None
+    head, properties, threads = process.head, process.definitions.properties, process.definitions.threads
+    kernel_ids = tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
     return About(
-        head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.contents.has_heap,
+        head.process, process.parent, _process_name(process), process.world, process.rank, process.missing,
+        tuple(_thread_names(process)), _helpers(process), kernel_ids, process.contents.has_heap,
         process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
@@ -134,7 +134,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
     definitions.nodes.append(SystemNode(common, "machine", None, "MACHINE"))
     definitions.nodes += [SystemNode(host, "node", 0, "SHARED_MEMORY") for host in hosts]
     nodes = {host: number for number, host in enumerate(hosts, 1)}
-    numbers = {process.id: number for number, process in enumerate(processes) if not process.absent}
+    numbers = {process.id: number for number, process in enumerate(processes) if not process.missing}
     worlds = {world: n for n, world in enumerate(dict.fromkeys(p.world for p in processes if p.mpi), 1)}
     several = len({p.program for p in processes if p.mpi and p.program}) > 1
     index = 0
@@ -147,7 +147,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
             name += f" ({process.program})"
         texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command), CORES: process.cores}
         texts |= {CPU_MAX_MHZ: process.cpu_max_mhz, PMUS: process.pmus}
-        texts[PID] = "" if process.absent else str(process.id[1])
+        texts[PID] = "" if process.missing else str(process.id[1])
         texts = {key: text for key, text in texts.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
         first = len(definitions.locations)
@@ -169,11 +169,6 @@ def _helpers(process: Process) -> frozenset[int]:
     return frozenset(
         n for n, location in enumerate(process.contents.locations) if location and f"{HELPER}{location}" in properties
     )
-
-
-def _kernel_ids(process: Process) -> tuple[tuple[int, ...], ...]:
-    threads = process.definitions.threads
-    return tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
 
 
 def _thread_names(process: Process) -> list[str]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.unify.merge.dedup import ConcatStep
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import ConcatStep, MapsBuilder
 from vtrace.unify.merge.system import System
 from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
@@ -61,7 +60,7 @@ class TeamStep(ConcatStep[Team]):
 
 def _members(process: Process) -> dict[int, dict[int, int]]:
     """Returns the OTF2 locations by team and location number, without locations that have no events."""
-    known = {number: process.place.first + i for i, number in enumerate(process.contents.locations)}
+    known = process.locations
     found: dict[int, dict[int, int]] = {}
     for team, location in sorted(process.definitions.teams):
         if location in known:

@@ -10,39 +10,29 @@ import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.common.arrays import distinct
-from vtrace.io.local.kernel import UNMAPPED
+from vtrace.io.local.kernel import UNMAPPED, Scan
 from vtrace.parallel.exchange import Numbers
-from vtrace.unify.merge.dedup import MergedDefinitions, numbered
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.unify.merge.steps import EqualStep, MapsBuilder, numbered
 from vtrace.unify.model.id_tables import table
 from vtrace.unify.model.process import Process
 
 _USER = 1  # OTF2_PARADIGM_USER
+_ID = 0xFFFFFFFF
+"""The bits of a communicator and of a tag in a message's words."""
 MessageEnds = np.ndarray[Any, np.dtype[np.void]]
 _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", "<i8"), ("receives", "?")])
 
 
-class UserCommStep:
-    """First step: the names of the communicators that messages use."""
+class UserCommStep(EqualStep[str]):
+    """First step: the names of the communicators that messages use, in the order of the messages."""
 
-    def __init__(self, processes: Sequence[Process]) -> None:
-        self._processes = processes
+    def own(self, process: Process) -> dict[int, str]:
+        known = process.definitions.user_comms
+        comms = dict.fromkeys(comm & _ID for _, scan in _scans(process) for comm in scan.messages[:, 1].tolist())
+        return dict(enumerate(known[comm] for comm in comms if comm in known))
 
-    def contribute(self) -> MergedDefinitions[str, None]:
-        names: MergedDefinitions[str, None] = MergedDefinitions()
-        for process in self._processes:
-            for order, name in _names(process):
-                if name is not None and name not in names:
-                    names.add(name, order, None)
-        return names
-
-    def join(
-        self, one: MergedDefinitions[str, None], other: MergedDefinitions[str, None]
-    ) -> MergedDefinitions[str, None]:
-        return one.join(other)
-
-    def decide(self, everyone: MergedDefinitions[str, None]) -> list[str]:
-        return [name for name, _ in everyone.in_order()]
+    def define(self, keys: Sequence[str]) -> None:
+        """UserMessageStep defines the communicators: a message without another end needs none."""
 
 
 def message_ends(processes: Sequence[Process], names: Sequence[str]) -> MessageEnds:
@@ -108,29 +98,25 @@ class UserMessageStep:
             own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
             builder.maps.user_comms = table({local: comms[n] for local, n in own.items() if n in comms})
             builder.user_peers, builder.user_others = {}, {}
-            for place, number in enumerate(process.contents.locations):
-                location = process.place.first + place
+            for number, location in process.locations.items():
                 own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
                 builder.user_peers[number], builder.user_others[number] = peers[own_ends], others[own_ends]
 
 
-def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
-    """Yields the place of each message and the name of its communicator."""
-    for place, number in enumerate(process.contents.locations):
-        if number in process.contents.scans and process.curve is not None:
-            for i, comm in enumerate(process.contents.scans[number].messages[:, 1].tolist()):
-                yield (process.number, place, i), process.definitions.user_comms.get(comm & 0xFFFFFFFF)
+def _scans(process: Process) -> Iterator[tuple[int, Scan]]:
+    """Yields the OTF2 locations with events, and the scans of these."""
+    scans = process.contents.scans
+    return ((id, scans[number]) for number, id in process.locations.items() if number in scans)
 
 
 def _ends(process: Process, names: dict[str, int]) -> Iterator[MessageEnds]:
-    for place, number in enumerate(process.contents.locations):
-        if number not in process.contents.scans or process.curve is None:
-            continue
+    for location, scan in _scans(process):
+        assert process.curve is not None  # it has files
         rows = []
-        for ticks, comm, tag in process.contents.scans[number].messages.tolist():
-            name = process.definitions.user_comms.get(comm & 0xFFFFFFFF)
+        for ticks, comm, tag in scan.messages.tolist():
+            name = process.definitions.user_comms.get(comm & _ID)
             merged = -1 if name is None else names[name]
-            rows.append((merged, tag & 0xFFFFFFFF, process.curve.at(ticks), process.place.first + place, comm >> 32))
+            rows.append((merged, tag & _ID, process.curve.at(ticks), location, comm >> 32))
         yield np.array(rows, _END)
 
 

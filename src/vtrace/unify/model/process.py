@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One process of a run: its local files, and the results of the phases."""
+"""A run of a traced program and its processes: their local files, and the results of the phases."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Process:
     rank: int | None = None
     main: bool = False
     """True if the process belongs to the run's first world."""
-    absent: bool = False
+    missing: bool = False
     """True for a rank without files, which gets a location without events."""
     number: int = 0
     """Place among all processes of the run."""
     views: frozenset[int] = frozenset()
-    """Numbers of the directories in which all of its files were seen (list_files.SeenFile)."""
+    """Numbers of the directories in which all of its files were seen (list_files.ListedFile)."""
     bytes: int = 0
     """Size of its files."""
-    seer: int | None = None
+    buffer_rank: int | None = None
     """The rank that has found its buffer, if the buffer is not with the other files."""
     running: bool = False
     """True if the process still records."""
-    owner: int | None = None
+    reader: int | None = None
     """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 
     contents: Contents = NOT_READ
@@ -72,26 +72,36 @@ class Process:
         return self.head.world
 
     @property
+    def parent(self) -> tuple[str, int, int] | None:
+        """Host, pid and start of the traced process that started it; None without one."""
+        return (self.head.host, *self.head.parent) if self.head.parent else None
+
+    @property
     def label(self) -> str:
         """The name of the process in messages."""
         return f"rank {self.rank}" if self.main and self.world else f"process {self.head.host}:{self.head.pid}"
+
+    @property
+    def locations(self) -> dict[int, int]:
+        """The OTF2 locations of its threads, by its own numbers, in order."""
+        return {number: self.place.first + i for i, number in enumerate(self.contents.locations)}
 
     @property
     def definitions(self) -> ProcessDefinitions:
         """The definitions of its files."""
         return self.contents.definitions
 
-    def to_hand_on(self, owner: int) -> Process:
-        """Returns a copy with the data that another rank needs to write the events; owner: this rank."""
+    def lent_copy(self, reader: int) -> Process:
+        """Returns a copy with the data that another rank needs to write the events; reader: this rank."""
         contents = Contents(usable=self.contents.usable, usable_samples=self.contents.usable_samples)
         return Process(
-            self.head, self.files, self.buffer, number=self.number, owner=owner, contents=contents, maps=self.maps
+            self.head, self.files, self.buffer, number=self.number, reader=reader, contents=contents, maps=self.maps
         )
 
     @property
     def died(self) -> bool:
         """True if the process ended without completing its files. A damaged file may hide that it completed them."""
-        incomplete = not (self.absent or self.running or self.contents.complete)
+        incomplete = not (self.missing or self.running or self.contents.complete)
         damaged = self.contents.problems or self.contents.missing_files
         return incomplete and (self.buffer is not None or not damaged)
 
@@ -99,7 +109,7 @@ class Process:
     def buffer_unseen(self) -> bool:
         """True if it did not complete its files and its buffer is not accessible. The definitions must be loaded. With
         missing files this may be wrong, since one of these may have the summary."""
-        found = self.absent or self.buffer or self.contents.complete or self.contents.missing_files
+        found = self.missing or self.buffer or self.contents.complete or self.contents.missing_files
         return bool(self.head.buffer) and not found
 
     def archive_ns(self, ticks: int) -> int:
@@ -162,3 +172,37 @@ class Process:
             clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
             pid=self.head.pid,
         )  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Run:
+    """The newest run under a prefix. After its distribution, each rank has only its own processes."""
+
+    prefix: Path
+    id: bytes
+    processes: list[Process]
+    """The processes, in the archive's order."""
+    missing: list[int]
+    """Ranks without any file."""
+    ranks: int
+    """Ranks of the first MPI_COMM_WORLD; 0 without MPI."""
+    uctl: Path | None
+    """The control file; None if there is none, or if another rank of vtunify-mpi removes it."""
+    others: list[Path] = field(default_factory=list)
+    """Files of other runs."""
+    problems: list[str] = field(default_factory=list)
+    """Files that were left out, a text each."""
+    count: int = 0
+    """Number of processes on all ranks of vtunify-mpi, including those without files."""
+
+    @property
+    def running(self) -> list[Process]:
+        """Processes that still record."""
+        return [process for process in self.processes if process.running]
+
+    def local_files(self) -> list[Path]:
+        """Returns all files of the run's processes, in the order for their removal."""
+        paths = [path for process in self.processes for path in process.all_files()]
+        begun = [f"{self.prefix.name}.uctl.tmp{p.head.pid}" for p in self.processes if p.main and not p.rank]
+        paths += [path for path in map(self.prefix.with_name, begun) if path.exists()]  # left by a killed process
+        return paths + ([self.uctl] if self.uctl else [])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -296,44 +296,42 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     return found
 
 
-def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:  # noqa: PLR0915 (a case for each kind)
+def _shared(kind: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: same(kind(*values))
+
+
+_TABLES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "REGION": ("regions", _shared(LocalRegion)), "COMM": ("comms", LocalComm), "COMM_NAME": ("comm_names", str),
+    "COMM_GRID": ("grids", CommGrid), "COMM_PEER": ("comm_peers", CommPeer), "SUMMARY": ("summaries", Summary),
+    "METRIC": ("metrics", _shared(LocalMetric)), "ATTRIBUTE": ("attributes", _shared(LocalAttribute)),
+    "IO_FILE": ("files", _shared(str)), "IO_HANDLE": ("handles", _shared(Handle)), "RMA_WIN": ("windows", LocalWindow),
+    "RMA_WIN_NAME": ("window_names", str), "REGION_AT": ("regions_at", RegionAt), "TEXT": ("texts", _shared(str)),
+    "MARKER": ("markers", UserMarker), "USER_COMM": ("user_comms", str), "SAMPLES": ("samples", SampleSums),
+    "PYTHON_CODE": ("python_codes", _shared(PythonCode)),
+}  # fmt: skip
+"""The definitions with an id: their table, and the type of its values."""
+
+
+def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+    if kind in _TABLES:
+        name, make = _TABLES[kind]
+        getattr(found, name)[values[0]] = make(*values[1:])
+        return
     match kind:
         case "PROPERTY":
             found.properties[same(values[0])] = same(values[1] if isinstance(values[1], str) else tuple(values[1]))
-        case "REGION":
-            found.regions[values[0]] = same(LocalRegion(*values[1:]))
         case "MODULE":
             found.modules.append(same(Module(*values)))
-        case "COMM":
-            found.comms[values[0]] = LocalComm(*values[1:])
         case "COMM_MEMBERS":
             found.members.setdefault((values[0], values[1]), []).append(CommMembers(*values[2:]))
-        case "COMM_NAME":
-            found.comm_names[values[0]] = values[1]
         case "LOCATION":
             found.locations[values[0]] = values[2] or found.locations.get(values[0])
             found.first_ticks[values[0]] = values[3]
             found.threads[values[0]] = (*dict.fromkeys((*found.threads.get(values[0], ()), values[1])),)
-        case "METRIC":
-            found.metrics[values[0]] = same(LocalMetric(*values[1:]))
         case "CLOCK":
             found.pairs.append((values[0], values[1], values[2]))
-        case "SUMMARY":
-            found.summaries[values[0]] = Summary(*values[1:])
-        case "ATTRIBUTE":
-            found.attributes[values[0]] = same(LocalAttribute(*values[1:]))
-        case "IO_FILE":
-            found.files[values[0]] = same(values[1])
-        case "IO_HANDLE":
-            found.handles[values[0]] = same(Handle(*values[1:]))
-        case "RMA_WIN":
-            found.windows[values[0]] = LocalWindow(*values[1:])
-        case "RMA_WIN_NAME":
-            found.window_names[values[0]] = values[1]
         case "GROUP":
             found.groups.setdefault(values[0], []).append(MembersPiece(*values[1:]))
-        case "REGION_AT":
-            found.regions_at[values[0]] = RegionAt(*values[1:])
         case "TEAM":
             key, member = (values[0], values[1]), TeamMember(*values[2:])
             if member.joined or key not in found.teams:  # locations are in any order
@@ -344,26 +342,12 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:  # no
             found.call_sites[values[0]] = struct.unpack(f"<{len(values[1]) // 8}Q", values[1][: len(values[1]) & ~7])
         case "CLOCK_OFFSET":
             found.offsets.append(ClockOffset(*values))
-        case "TEXT":
-            found.texts[values[0]] = same(values[1])
-        case "MARKER":
-            found.markers[values[0]] = UserMarker(*values[1:])
         case "NOTE":
             found.notes.append(values[0])
-        case "USER_COMM":
-            found.user_comms[values[0]] = values[1]
         case "MEMBER":
             found.members_of[values[0], values[1]] = values[2]
         case "SAMPLING":
             found.sampling = [Sampling(*values)]
-        case "SAMPLES":
-            found.samples[values[0]] = SampleSums(*values[1:])
-        case "PYTHON_CODE":
-            found.python_codes[values[0]] = same(PythonCode(*values[1:]))
-        case "COMM_GRID":
-            found.grids[values[0]] = CommGrid(*values[1:])
-        case "COMM_PEER":
-            found.comm_peers[values[0]] = CommPeer(*values[1:])
         case "METRIC_GROUP":
             names, units, descriptions = (tuple(map(str, texts)) for texts in values[1:4])
             if len({len(names), len(units), len(descriptions), len(values[4])}) == 1 and set(values[4]) <= set("apn"):

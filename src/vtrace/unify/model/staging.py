@@ -28,12 +28,12 @@ def temporary(output: Path, kind: str, mark: str) -> Path:
     return output.with_name(f".{output.name}.{kind}-{mark}")
 
 
-def own_mark() -> str:
+def own_suffix() -> str:
     """Returns the suffix that names this process."""
     return f"{platform.node()}-{os.getpid()}"
 
 
-class Beat:
+class Heartbeat:
     """Touches a directory from time to time, in a thread."""
 
     def __init__(self, directory: Path) -> None:
@@ -50,7 +50,7 @@ class Beat:
         self._over.set()
 
 
-def is_left(path: Path, host: str, pid: int, now: float) -> bool:
+def is_abandoned(path: Path, host: str, pid: int, now: float) -> bool:
     """Returns True if no process writes path, which a process of a host has made. now: on the file system's clock."""
     if host == platform.node() and not is_process(pid):
         return True
@@ -60,7 +60,7 @@ def is_left(path: Path, host: str, pid: int, now: float) -> bool:
         return False
 
 
-def remove_left(output: Path, own: Path) -> list[str]:
+def remove_abandoned(output: Path, own: Path) -> list[str]:
     """Removes unfinished archives of killed processes; returns a text for each that a process may still be writing.
 
     own: the unfinished archive of this process.
@@ -72,7 +72,7 @@ def remove_left(output: Path, own: Path) -> list[str]:
         if path == own or not match or is_foreign(path) or (match["kind"] == "old" and not output.exists()):
             continue
         host, pid = match["host"], int(match["pid"])
-        if is_left(path, host, pid, now):
+        if is_abandoned(path, host, pid, now):
             shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):

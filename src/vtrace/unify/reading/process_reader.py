@@ -31,13 +31,13 @@ _NO_TIME = 1 << 63
 """Limit of ticks and ns: a pair with a larger value is damaged."""
 
 
-def read_contents(process: Process, kernel: Kernel, salvage: bool, with_samples: bool = True) -> Contents:
+def read_contents(process: Process, kernel: Kernel, salvage: bool, with_samples: bool) -> Contents:
     """Returns the contents of a process's files.
 
     with_samples: False if the samples are left out. Raises FormatError for damage; with salvage the damage goes into
     problems, and the records before it are used.
     """
-    return NOT_READ if process.absent else _ProcessReader(process, kernel, salvage, with_samples).read()
+    return NOT_READ if process.missing else _ProcessReader(process, kernel, salvage, with_samples).read()
 
 
 class _ProcessReader:

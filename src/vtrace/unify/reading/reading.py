@@ -11,19 +11,20 @@ from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
 from vtrace.text import shell_path
 from vtrace.unify.model.context import NONE, Context
-from vtrace.unify.model.incomplete_processes import IncompleteProcess, incomplete_processes, labels
-from vtrace.unify.model.process import Process
+from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.process_definitions import inherit
-from vtrace.unify.model.traced_run import Run
-from vtrace.unify.reading.process_reader import read_contents
-from vtrace.unify.reading.refusals import (
+from vtrace.unify.reading.incomplete_processes import (
+    IncompleteProcess,
+    incomplete_processes,
     is_near,
+    labels,
     list_buffers,
     refuse_remote_buffers,
     refuse_separate_worlds,
     report_missing_parts,
     separate_worlds,
 )
+from vtrace.unify.reading.process_reader import read_contents
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def _load(run: Run, context: Context) -> None:
         )  # fmt: skip
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):
-        parent = by_name.get((process.head.host, *process.head.parent)) if process.head.parent else None
-        if process.head.forked and parent is not None:
+        parent = by_name.get(process.parent) if process.parent else None
+        if process.head.forked and parent:
             inherit(process.definitions, parent.definitions, process.head.pair[0])
 
 
@@ -82,14 +83,14 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[IncompleteProcess],
     """Warns of damage; raises VtraceError unless damage is allowed. Returns the reasons why local files must stay."""
     allowed, warn = context.request.incomplete, context.console.warn
     reasons = []
-    hidden = [process for process in incomplete if process.hidden]
+    hidden = [process for process in incomplete if process.buffer_unseen]
     if hidden:
         list_buffers(hidden, crew, warn)
         if not allowed:
             refuse_remote_buffers(hidden, crew, run.prefix, run.ranks)
         reasons.append("buffers that are not accessible here may hold more events")
     if remote := [
-        process for process in incomplete if process.died and not process.hidden and not is_near(process, crew)
+        process for process in incomplete if process.died and not process.buffer_unseen and not is_near(process, crew)
     ]:
         # Only their own hosts and containers show whether they have ended.
         hosts = few(sorted({process.head.host for process in remote}))

@@ -14,7 +14,7 @@ from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import Run
 
 _FOLDER = "expected"
 
@@ -54,10 +54,10 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
     for process in run.processes:
         if process.maps is None:
             continue
-        for place, number in enumerate(process.contents.locations):
+        for number, id in process.locations.items():
             if (scan := process.contents.scans.get(number)) is not None and scan.records:
                 first, last = kernel.times(process.maps.common, (scan.event_ticks, scan.last_ticks)).tolist()
-                found[process.place.first + place] = _LocationEnds(scan.records, first, last)
+                found[id] = _LocationEnds(scan.records, first, last)
     return found
 
 

@@ -15,7 +15,7 @@ from vtrace.io.archive.writer import Archive
 from vtrace.io.common.outfile import refuse_foreign
 from vtrace.parallel.crew import sees_token
 from vtrace.parallel.ranks import Ranks
-from vtrace.unify.model.staging import Beat, own_mark, remove_left, temporary
+from vtrace.unify.model.staging import Heartbeat, own_suffix, remove_abandoned, temporary
 
 
 def check_seen(output: Path, ranks: Ranks) -> None:
@@ -41,9 +41,9 @@ class Output:
         """output: the path of the finished archive. last: a path for an archive that this one replaces."""
         self.path, self.last = output, last
         self._ranks = ranks
-        self._mark = ranks.first(own_mark)
-        self._temporary = temporary(output, "tmp", self._mark)
-        self._beat: Beat | None = None
+        self._suffix = ranks.first(own_suffix)
+        self._temporary = temporary(output, "tmp", self._suffix)
+        self._heartbeat: Heartbeat | None = None
         self.others: list[str] = []
         """A text for each process that may be writing the same archive."""
 
@@ -52,15 +52,15 @@ class Output:
         self._ranks.first(self._make_way)
         self.archive = Archive(self._temporary, self._ranks)
         if self._ranks.root:
-            self._beat = Beat(self._temporary)
-        self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
+            self._heartbeat = Heartbeat(self._temporary)
+        self.others = self._ranks.first(lambda: remove_abandoned(self.path, self._temporary))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._beat:
-            self._beat.end()
+        if self._heartbeat:
+            self._heartbeat.end()
         if kind is not None and issubclass(kind, Exception):  # after an interrupt the kernel may still be writing
             self.archive.abort()
         if kind is not None or self._ranks.root:
@@ -84,7 +84,7 @@ class Output:
         self._ranks.first(self._publish)
 
     def _publish(self) -> None:
-        old = temporary(self.path, "old", self._mark)
+        old = temporary(self.path, "old", self._suffix)
         refuse_foreign(old)
         moves = [(self.last, old), (self.path, self.last)] if self.last else [(self.path, old)]
         done: list[tuple[Path, Path]] = []

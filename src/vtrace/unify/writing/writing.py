@@ -14,8 +14,7 @@ from vtrace.parallel.crew import Crew
 from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process
-from vtrace.unify.model.traced_run import Run
+from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process, Run
 
 
 class WriteTask(NamedTuple):
@@ -55,7 +54,7 @@ class _Nobody:
 
 def write_events(
     run: Run, crew: Crew, archive: Archive, heap_class: int, *, with_samples: bool, context: Context,
-    listener: EventListener | None = None,
+    listener: EventListener | None,
 ) -> Results:  # fmt: skip
     """Writes the events of all locations into the archive, the largest first, or in the order of a listener; all ranks
     call write_events.
@@ -66,9 +65,9 @@ def write_events(
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
-        WriteTask(process.place.first + i, process, n, process.contents.stored_of(n))
+        WriteTask(id, process, number, process.contents.stored_of(number))
         for process in run.processes
-        for i, n in enumerate(process.contents.locations)
+        for number, id in process.locations.items()
     ]
     own += [WriteTask(p.place.heap, p, HEAP, p.contents.stored) for p in run.processes if p.place.heap is not None]
     done: Results = {}
@@ -96,7 +95,7 @@ def write_events(
             f"writing the events of {some(locations, 'location')} with {some(ranks.size * threads, 'thread')}"
         )
         tasks = lend_tasks(own, crew, ranks)
-        if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
+        if moved := ranks.total([sum(task.process.reader is not None for task in tasks)])[0]:
             are = some(moved, "location is", "locations are")
             console.detail(f"{are} written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
@@ -105,8 +104,8 @@ def write_events(
             work_on(
                 ranks, threads, items=tasks, work=write, weigh=lambda task: task.bytes, advance=advance, place=order
             )
-        lent = [task for task in tasks if task.process.owner is not None]
-        returned = return_results([(task.process.owner or 0, task.id, done.pop(task.id)) for task in lent], ranks)
+        lent = [task for task in tasks if task.process.reader is not None]
+        returned = return_results([(task.process.reader or 0, task.id, done.pop(task.id)) for task in lent], ranks)
     return done | returned
 
 
@@ -117,7 +116,7 @@ def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[Wri
 
     def pack(task: WriteTask) -> WriteTask:
         if task.process.number not in slim:
-            slim[task.process.number] = task.process.to_hand_on(ranks.rank)
+            slim[task.process.number] = task.process.lent_copy(ranks.rank)
         return task._replace(process=slim[task.process.number])
 
     weights = [task.bytes + OPENING_A_FILE for task in tasks]

@@ -7,11 +7,8 @@ import {ticks} from '../model/time.js';
 import {paneHeights} from '../model/samples.js';
 import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
-import {callsPart, drawCurve} from './curves_layer.js';
-import {drawRare} from './rare_layer.js';
-import {drawLeaves, samplePane} from './samples_layer.js';
-import {callColour, drawCalls, drawTile, labelCalls} from './rows_layer.js';
-import {deepest, drawCounters, fillStack, labelStack} from './stack_layer.js';
+import {callColour, callsPart, drawCalls, drawCurve, drawLeaves, drawRare, drawTile, labelCalls} from './rows_layer.js';
+import {deepest, drawCounters, fillStack, labelStack, samplePane} from './stack_layer.js';
 
 /** @type {any} */
 const NONE = {begin: [], end: [], depth: []};

@@ -6,7 +6,7 @@ import {isFirst} from '../model/rare.js';
 import {middle, rowTop} from './layout.js';
 
 /** @typedef {import('./surface.js').Surface} Surface */
-/** @typedef {import('../net/wire.js').Table} Table */
+/** @typedef {import('../net/client.js').Table} Table */
 /**
  * @typedef {object} View the place of a trace on the screen
  * @property {import('./layout.js').Layout} l

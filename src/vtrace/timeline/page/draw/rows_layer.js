@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A row of the picture: tiles as shares of classes, and single calls where tiles are too coarse.
+// A row of the picture: tiles as shares of classes, and single calls where tiles are too coarse; the functions of samples,
+// marks of rare calls, and the curve of a counter.
 
 import {heat, mixed, shade} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';
+import {OUTLIER, ofRow} from '../model/rare.js';
+import {runs} from '../model/samples.js';
 
 /** @typedef {import('../net/tile_store.js').Tile} Tile */
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
@@ -194,4 +197,81 @@ export function labelCalls(s, pieces, row, name, ink) {
     }
   });
   label(Infinity);
+}
+
+/** Rows higher than this have room for a curve, px. */
+export const ROOM = 14;
+
+/** The part of a row for its calls; the rest is for the curve. @template {{y: number, h: number}} T @param {T} row @returns {T} */
+export function callsPart(row) {
+  return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
+}
+
+/**
+ * @param {import('./surface.js').Surface} s @param {any} paper @param {import('../model/curves.js').Curves} curves
+ * @param {string} key of the row
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ */
+export function drawCurve(s, paper, curves, key, row) {
+  const number = curves.index.get(key), {least, most} = curves.scale;
+  if (number === undefined || !(least <= most)) return;
+  const {low, mean, high, bins, begin, end} = curves, px = row.width / (row.end - row.begin), wide = (end - begin) / bins;
+  const thin = row.h < ROOM, top = thin ? row.y : row.y + callsPart(row).h + 1, tall = thin ? row.h : row.y + row.h - top;
+  const unit = (tall - 1) / (most - least || 1), area = mixed(paper.back, paper.text, 0.3);
+  /** @param {number} value */
+  const y = (value) => top + tall - 1 - (value - least) * unit;
+  if (!thin) s.fill(row.left, top, row.width, tall, paper.back);
+  for (let bin = 0; bin < bins; bin += 1) {
+    const at = number * bins + bin, x0 = Math.max(row.left, row.left + (begin + bin * wide - row.begin) * px);
+    const x1 = Math.min(row.left + row.width, row.left + (begin + (bin + 1) * wide - row.begin) * px);
+    if (Number.isNaN(mean[at]) || x1 <= x0) continue;
+    if (thin) {
+      s.fill(x0, top, x1 - x0, tall, heat((mean[at] - least) / (most - least || 1)));
+      continue;
+    }
+    s.fill(x0, y(high[at]), x1 - x0, Math.max(1, y(low[at]) - y(high[at])), area);
+    s.fill(x0, y(mean[at]), x1 - x0, 1, paper.text);
+  }
+}
+
+const BAR = 3, THIN = 6;
+/** The size of the smallest mark in px, which people see among thin rows. */
+const LEAST = 3;
+
+/**
+ * @param {import('./surface.js').Surface} s @param {{outlier: number, wait: number}} paper
+ * @param {import('../model/rare.js').Rare | undefined} rare @param {string} key of the row
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ */
+export function drawRare(s, paper, rare, key, row) {
+  if (!rare) return;
+  const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
+  const scale = row.width / (row.end - row.begin), right = row.left + row.width;
+  for (const pass of [1, 0]) {
+    for (let at = first; at < last; at += 1) {
+      if (kind[at] !== pass) continue;
+      const x0 = Math.max(row.left, row.left + (begin[at] - row.begin) * scale), x1 = Math.min(right, row.left + (end[at] - row.begin) * scale);
+      if (x1 < row.left || x0 >= right) continue;
+      const colour = pass === OUTLIER ? paper.outlier : paper.wait;
+      if (row.h < THIN) s.fill(Math.max(row.left, x0 - 1), row.y + Math.min(0, (row.h - LEAST) / 2), LEAST, Math.max(LEAST, row.h), colour);
+      else s.fill(x0, row.y + (pass === OUTLIER ? 0 : BAR), Math.max(LEAST, x1 - x0), BAR, colour);
+    }
+  }
+}
+
+/**
+ * Draws a thin mark for each function; recorded calls are drawn above the marks.
+ * @param {import('./surface.js').Surface} s @param {Paint} paint
+ * @param {import('../model/samples.js').Leaves | undefined} leaves @param {string} key of the row
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {number} from ns: the part to draw @param {number} to
+ */
+export function drawLeaves(s, paint, leaves, key, row, from, to) {
+  if (!leaves) return;
+  const scale = row.width / (row.end - row.begin), thin = row.h >= 6 ? Math.ceil(row.h * 0.4) : row.h;
+  const y = row.y + Math.floor((row.h - thin) / 2);
+  for (const run of runs(leaves, key)) {
+    const begin = Math.max(run.begin, from, row.begin), end = Math.min(run.end, to, row.end);
+    if (end > begin) s.fill(row.left + (begin - row.begin) * scale, y, (end - begin) * scale, thin, callColour(paint, run.region, run.end - run.begin));
+  }
 }

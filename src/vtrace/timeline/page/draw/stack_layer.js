@@ -3,6 +3,7 @@
 
 import {shown} from '../model/curves.js';
 import {needsLight} from '../model/colours.js';
+import {hiddenLevels} from '../model/samples.js';
 import {STACK_ROW} from './layout.js';
 import {callColour} from './rows_layer.js';
 
@@ -84,7 +85,7 @@ export function deepest(calls) {
 
 /**
  * Draws curves of counters below `top`, each with its name, lowest and highest value.
- * @param {import('./surface.js').Surface} s @param {import('../net/wire.js').Table} table
+ * @param {import('./surface.js').Surface} s @param {import('../net/client.js').Table} table
  * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper
  */
 export function drawCounters(s, table, pane, paper) {
@@ -111,4 +112,11 @@ export function drawCounters(s, table, pane, paper) {
     s.text(one.name, 6, y + 14, paper.text, pane.left - 12);
     s.text(`${shown(low)} to ${shown(high)} ${one.unit}`, 6, y + 27, paper.faint, pane.left - 12, 10);
   });
+}
+
+/** The place of the stacks, and the number of levels that are left out. @template {{top: number, bottom: number}} T
+ * @param {Calls} stacks @param {T} pane @returns {T & {hidden: number, cut: number}} */
+export function samplePane(stacks, pane) {
+  const {outer, inner} = hiddenLevels(stacks, (pane.bottom - pane.top) / STACK_ROW);
+  return {...pane, hidden: outer, cut: inner};
 }

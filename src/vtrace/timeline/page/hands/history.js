@@ -2,7 +2,7 @@
 // The address has the page's state. Each step that Back undoes is a new entry; steps in quick succession are one.
 
 import {INITIAL, STEPS, same} from '../model/store.js';
-import {clamped} from '../model/window.js';
+import {clamped} from '../model/time.js';
 
 const PAUSE = 600;
 /** The address changes this many ms after the last change, since a change takes browsers milliseconds. */

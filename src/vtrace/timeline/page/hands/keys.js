@@ -2,7 +2,7 @@
 // The keys of the page, and the list of them.
 
 import {button, byId, element, fill} from '../panels/dom.js';
-import {moved, zoomed} from '../model/window.js';
+import {moved, zoomed} from '../model/time.js';
 
 /** @typedef {import('../app.js').App} App */
 /** @type {[string[], string, (app: App) => void][]} */

@@ -4,7 +4,7 @@
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
 import {AXIS, STACK_ROW, rowAtPoint, rowTop} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
-import {moved, zoomed} from '../model/window.js';
+import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
 import {chooseAt, chooseRare} from './walk.js';
 

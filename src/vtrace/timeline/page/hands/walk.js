@@ -8,8 +8,7 @@ import {valueText} from '../model/curves.js';
 import {OUTLIER, rareAt} from '../model/rare.js';
 import {leafAt} from '../model/samples.js';
 import {BINS, covering, levelOf, span} from '../model/tiles.js';
-import {count, duration} from '../model/time.js';
-import {around} from '../model/window.js';
+import {around, count, duration} from '../model/time.js';
 
 /** @typedef {import('../app.js').App} App */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times as text, and the lines of an axis. All times are whole ns since the start of the trace.
+// Times as text, the lines of an axis, and windows of time. All times are whole ns since the start of the trace.
 
 const UNITS = /** @type {[string, number][]} */ ([['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]]);
 
@@ -73,4 +73,33 @@ export function parse(text) {
   if (!found) return NaN;
   const size = {s: 1e9, ms: 1e6, us: 1e3, 'µs': 1e3, ns: 1, '': 1e9}[found[2]] ?? NaN;
   return Math.round(Number(found[1]) * size);
+}
+
+/** @typedef {{begin: number, end: number}} Window */
+
+export const SHORTEST = 10;
+
+/** The window inside [0, length], with whole ns. @param {Window} window @param {number} length @returns {Window} */
+export function clamped({begin, end}, length) {
+  const wide = Math.max(SHORTEST, Math.min(Math.round(end - begin), Math.max(length, SHORTEST)));
+  const first = Math.round(Math.max(0, Math.min(begin, Math.max(length, SHORTEST) - wide)));
+  return {begin: first, end: first + wide};
+}
+
+/** Zooms by a factor (< 1: in) around a time. @param {Window} window @param {number} factor @param {number} at */
+export function zoomed({begin, end}, factor, at) {
+  const wide = Math.max(SHORTEST, (end - begin) * factor);
+  const part = (at - begin) / (end - begin || 1);
+  return {begin: at - part * wide, end: at + (1 - part) * wide};
+}
+
+/** @param {Window} window @param {number} ns */
+export function moved({begin, end}, ns) {
+  return {begin: begin + ns, end: end + ns};
+}
+
+/** A window with a part of the trace, and a quarter of its length on each side. @param {number} begin @param {number} end */
+export function around(begin, end) {
+  const margin = Math.max(SHORTEST, (end - begin) / 4);
+  return {begin: begin - margin, end: end + margin};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The facts of the selected call, and buttons that go to related calls.
+// The facts of the selected call or sample, with buttons that go to related calls, and the calls that a search finds.
 
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
@@ -62,4 +62,49 @@ function collective(app, one, trace) {
     `${one.op.toLowerCase()} of ${count(one.locations)} on ${app.traces[trace].meta.comms[one.comm] ?? ''}: sent ${bytes(one.sent)}, received ${bytes(one.received)}; `,
     `the last came ${duration(one.last_begin - one.begin)} after the first: ${last} `,
     button('go to the last', async () => app.chooseCall(trace, await app.client.json('at', {trace, location: one.last, time: one.last_begin}, 'at'))));
+}
+
+/** @param {import('../app.js').App} app @param {number} trace */
+export function histogram(app, trace) {
+  const {found} = app.traces[trace], {search} = app.store.state;
+  if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
+  if (!found) return element('p', {className: 'hint'}, 'Searching ...');
+  const {notes} = found, bars = found.columns.histogram;
+  const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);
+  const most = bars.reduce((a, b) => Math.max(a, b), 1);
+  const lines = first < 0 ? [] : Array.from(bars).slice(first, last + 1).map((n, at) => {
+    const bar = element('i', {className: 'bar'});
+    bar.style.width = n ? `${Math.max(1, (100 * Math.log(1 + n)) / Math.log(1 + most))}%` : '0';
+    return element('tr', {}, element('td', {className: 'number'}, `from ${duration(2 ** (first + at), 3)}`), element('td', {className: 'wide'}, bar), element('td', {className: 'number'}, count(n)));
+  });
+  return element('section', {id: 'histogram'},
+    element('h2', {}, app.traces.length > 1 ? `${app.traces[trace].meta.title}: ${search}` : search),
+    element('p', {}, `${count(notes.count)} calls in the window, ${duration(notes.total)} in total; ${notes.regions === 1 ? notes.names[0] : `${count(notes.regions)} regions`}`),
+    element('table', {className: 'bars'}, ...lines),
+    notes.longest.length > 0 && element('h3', {}, 'The longest'),
+    element('ol', {className: 'longest'}, ...notes.longest.map((/** @type {any} */ call) => element('li', {}, button(duration(call.end - call.begin), () => app.chooseCall(trace, call)), ` ${call.name} on ${nameOf(app, trace, call.location)}`))));
+}
+
+/** @param {any} frame */
+function place(frame) {
+  return frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`;
+}
+
+/** @param {import('../app.js').App} app @param {any} found as the server describes the sample @param {number} trace */
+export function sampleOf(app, found, trace) {
+  const leaf = found.path[found.path.length - 1];
+  /** @type {[string, string][]} */
+  const facts = [
+    ['function', leaf.name], ['class', leaf.activity], ['source', place(leaf)], ['row', nameOf(app, trace, found.location)],
+    ['time', exact(found.time)], ['weight', `${duration(found.weight, 6)} (${count(found.weight)} ns)${found.exact ? '' : ', estimated'}`],
+    ['taken by', found.source], ['inside the call', found.inside],
+  ];
+  return element('section', {id: 'sample'},
+    element('h2', {}, `Sample in ${leaf.name}`),
+    element('p', {className: 'ways'},
+      button('\u2190 previous', () => app.go('previous')), button('next \u2192', () => app.go('next')),
+      button('zoom', () => app.zoomToChoice())),
+    element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value)))),
+    element('h3', {}, 'Call path'),
+    element('ol', {className: 'longest'}, ...found.path.map((/** @type {any} */ frame) => element('li', {}, frame.name, place(frame) && element('span', {className: 'hint'}, ` ${place(frame)}`)))));
 }

@@ -7,9 +7,9 @@ import {heat} from '../model/colours.js';
 import {bytes, count} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {element, fill} from './dom.js';
-import {table} from './table.js';
+import {table} from './tables.js';
 
-/** @param {import('../app.js').App} app @param {import('../net/wire.js').Table} found @param {number} trace */
+/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found @param {number} trace */
 export function matrix(app, found, trace) {
   const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta;
   if (!c.sender.length) return element('p', {className: 'hint'}, 'No messages here.');

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tabs beside the chart. A panel shows the selection, else the window. Only the shown panel requests data.
 
-import {compare} from './compare.js';
-import {chosen} from '../model/choice.js';
+import {collectives, compare, files, findings, profile} from './tables.js';
+import {chosen} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
 import {button, byId, element, fill} from './dom.js';
-import {detailsOf} from './details.js';
+import {detailsOf, histogram, sampleOf} from './details.js';
 import {flame} from './flame.js';
-import {histogram} from './histogram.js';
 import {matrix} from './matrix.js';
 import {ranks} from './ranks.js';
-import {sampleOf} from './sample.js';
-import {collectives, files, findings, profile} from './tables.js';
 
 /** @typedef {import('../app.js').App} App */
-/** @typedef {(app: App, table: import('../net/wire.js').Table, trace: number) => Node} Panel */
+/** @typedef {(app: App, table: import('../net/client.js').Table, trace: number) => Node} Panel */
 
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {

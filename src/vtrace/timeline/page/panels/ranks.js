@@ -8,11 +8,11 @@ import {duration} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
 import {element, fill} from './dom.js';
-import {table} from './table.js';
+import {table} from './tables.js';
 
 let chosenClass = 1;
 
-/** @param {import('../app.js').App} app @param {import('../net/wire.js').Table} found @param {number} trace */
+/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found @param {number} trace */
 export function ranks(app, found, trace) {
   const c = found.columns, {processes, classes, grid} = found.notes, {meta} = app.traces[trace];
   const used = Array.from({length: classes}, (_, n) => n).filter((n) => Array.from({length: processes}, (_, p) => c.ns[p * classes + n]).some((ns) => ns > 0));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Panels that are tables: profile, collective operations, files, findings.
+// Panels that are tables: profile, collective operations, files, findings, the differences between two traces. Their
+// columns sort at a click; long tables show their first rows.
 
 import {bytes, count, duration} from '../model/time.js';
-import {element} from './dom.js';
-import {table} from './table.js';
+import {button, element, fill} from './dom.js';
 
 /** @typedef {import('../app.js').App} App */
-/** @typedef {import('../net/wire.js').Table} Table */
+/** @typedef {import('../net/client.js').Table} Table */
 
 /** @param {App} app @param {number} trace @param {number} region */
 export function regionName(app, trace, region) {
@@ -121,4 +121,62 @@ export function findings(app, found, trace) {
     ], rows.length, {press: show}) : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
     lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `The archive reports no missing events in this part of ${app.traces[trace].meta.title}.`));
+}
+
+const MOST = 300;
+
+/**
+ * @typedef {object} TableColumn
+ * @property {string} head
+ * @property {string} [title]
+ * @property {(row: number) => number | string} value the value to sort by
+ * @property {(row: number) => import('./dom.js').Child} [show]
+ */
+
+/**
+ * @param {TableColumn[]} columns @param {number} rows @param {{sort?: number, press?: (row: number) => void, id?: string}} [more]
+ */
+export function table(columns, rows, more = {}) {
+  const body = element('tbody'), heads = element('tr');
+  let by = more.sort ?? -1, down = true;
+  const draw = () => {
+    const order = Array.from({length: rows}, (_, row) => row);
+    if (by >= 0) {
+      const keys = order.map((row) => columns[by].value(row));
+      order.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0) * (down ? -1 : 1) || a - b);
+    }
+    fill(heads, ...columns.map((column, place) => element('th', {title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, button(column.head, () => {
+      [by, down] = [place, place === by ? !down : true];
+      draw();
+    }))));
+    fill(body, ...order.slice(0, MOST).map((row) => element('tr', more.press ? {onclick: () => more.press?.(row), className: 'press', tabIndex: 0, onkeydown: (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === 'Enter') more.press?.(row);
+    }} : {}, ...columns.map((column) => {
+      const value = column.value(row);
+      return element('td', {className: typeof value === 'number' ? 'number' : ''}, column.show ? column.show(row) : value);
+    }))), rows > MOST && element('tr', {}, element('td', {colspan: columns.length}, `${rows - MOST} more rows`)));
+  };
+  draw();
+  return element('table', {className: 'data', id: more.id ?? ''}, element('thead', {}, heads), body);
+}
+
+/** A difference with its sign. @param {number} ns */
+function signed(ns) {
+  return `${ns > 0 ? '+' : ''}${duration(ns, 3)}`;
+}
+
+/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found */
+export function compare(app, found) {
+  const c = found.columns, {names} = found.notes, {classes} = app.traces[0].meta, titles = app.traces.map(({meta}) => meta.title);
+  /** @param {number} row */
+  const more = (row) => c.second_ns[row] - c.first_ns[row];
+  const sums = ['first_ns', 'second_ns'].map((name) => c[name].reduce((sum, ns) => sum + ns, 0));
+  return element('div', {},
+    element('p', {}, `All regions: ${duration(sums[0])} in ${titles[0]}, ${duration(sums[1])} in ${titles[1]}, ${signed(sums[1] - sums[0])}.`),
+    table([
+      {head: 'region', value: (row) => names[row], show: (row) => named(names[row], classes[c.class[row]]?.colour)},
+      {head: 'difference', title: 'difference of the exclusive time, summed over all rows', value: (row) => Math.abs(more(row)), show: (row) => signed(more(row))},
+      ...titles.map((title, trace) => ({head: trace ? 'second' : 'first', title: `exclusive time in ${title}`, value: (/** @type {number} */ row) => c[trace ? 'second_ns' : 'first_ns'][row], show: (/** @type {number} */ row) => duration(c[trace ? 'second_ns' : 'first_ns'][row])})),
+      ...titles.map((title, trace) => ({head: trace ? 'second calls' : 'first calls', title: `calls in ${title}`, value: (/** @type {number} */ row) => c[trace ? 'second_calls' : 'first_calls'][row], show: (/** @type {number} */ row) => count(c[trace ? 'second_calls' : 'first_calls'][row])})),
+    ], names.length, {sort: 1, id: 'compare', press: (row) => app.store.set({search: names[row], exact: true, panel: 'histogram'})}));
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The format in which the page of vtrace view gets tables; page/net/wire.js reads the format.
+"""The answers of a site, and the format in which the page of vtrace view gets tables. page/net/client.js reads it.
 
 MAGIC with the version; the length of the head (uint32); the head as JSON, filled with spaces up to a multiple of 8; the
 columns, each at a multiple of 8 bytes after the head, little endian. The head has the columns as [name, type, rows,
@@ -11,15 +11,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vtrace.analysis.table import Array
-from vtrace.timeline.server import Content
+from vtrace.errors import VtraceError
 
 MAGIC = b"VTW1"
 _TYPES = {"i8": "f8", "u8": "f8", "f8": "f8", "f4": "f4", "i4": "i4", "u4": "u4", "u2": "u2", "u1": "u1", "b1": "u1"}
+
+
+class Content(NamedTuple):
+    """An answer from memory. suffix: names the type, as that of a file."""
+
+    suffix: str
+    data: bytes
+
+
+class BadRequest(Exception):
+    """A request that the site does not understand: the server answers 400."""
+
+
+class Outdated(VtraceError):
+    """The page shows an archive that was replaced: the server answers 409."""
 
 
 def pack(columns: Mapping[str, Array], **notes: Any) -> Content:

@@ -1,11 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""C structures that one location after another uses."""
+"""The functions of csrc/kernels that build tiles and read windows, and the C structures that they use."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from functools import cache
 from threading import Lock
 from typing import Any
+
+from vtrace.io.archive.reader_abi import readback
+from vtrace.io.common.schema import declare
+
+Prototype = tuple[Any, list[Any]]
+"""The types of the result and of the arguments of a function."""
+
+
+def kernels(**prototypes: Prototype) -> Callable[[], ctypes.CDLL]:
+    """Returns a function that loads the library with these functions at its first call."""
+
+    @cache
+    def library() -> ctypes.CDLL:
+        declare(readback(), prototypes)
+        return readback()
+
+    return library
 
 
 class Spares:

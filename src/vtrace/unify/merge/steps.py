@@ -1,23 +1,54 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Definitions that several processes share: the union of two sets, and the order of the result.
+"""The parts of merging steps: the maps of a process while the steps fill them, definitions that several processes
+share, and the two kinds of steps.
 
-A union keeps the lesser place of each key, in any order, so that sets are joined in a tree, and ids depend neither on
-the number of ranks nor on the distribution of processes.
+A union of definitions keeps the lesser place of each key, in any order, so that sets are joined in a tree, and ids
+depend neither on the number of ranks nor on the distribution of processes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from vtrace.unify.merge.maps_builder import MapsBuilder
+from vtrace.io.archive.writer import Definitions
+from vtrace.io.local.kernel import Maps
+from vtrace.io.local.maps import U4, SampleMaps, empty8
+from vtrace.parallel.exchange import Numbers
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_maps import ProcessMaps
 
 Key = TypeVar("Key", bound=Hashable)
 Data = TypeVar("Data")
 Order = tuple[int, ...]
 """The number of a process, then its own numbers: the place of a definition."""
+
+
+def _no_maps() -> Maps:
+    return Maps(knot_ticks=empty8(), knot_ns=empty8(), unknown_region=0)
+
+
+@dataclass(slots=True)
+class MapsBuilder:
+    """A process of this rank with its unfinished maps; each step sets the tables that it makes. See ProcessMaps."""
+
+    process: Process
+    maps: Maps = field(default_factory=_no_maps)
+    samples: SampleMaps | None = None
+    user_peers: dict[int, U4] = field(default_factory=dict)
+    user_others: dict[int, Numbers] = field(default_factory=dict)
+
+    def build(self, zero: int) -> ProcessMaps | None:
+        """Returns the finished maps; None for a process without files. zero: the archive's, in ns since the epoch."""
+        if self.process.curve is None:
+            return None
+        source = self.process.source()
+        self.maps.knot_ticks, self.maps.knot_ns = self.process.curve.knots(zero, source.first, source.last)
+        return ProcessMaps(
+            common=self.maps, samples=self.samples, user_peers=self.user_peers, user_others=self.user_others
+        )
 
 
 class MergedDefinitions(Generic[Key, Data]):
@@ -78,11 +109,15 @@ def numbered(keys: Sequence[Key]) -> dict[Key, int]:
 
 
 class EqualStep(ABC, Generic[Key]):
-    """The step (parallel.exchange.Step) of definitions that are merged if they are equal."""
+    """The step (parallel.exchange.Step) of definitions that are merged if they are equal. The decision is the list of
+    all definitions, in their order."""
 
-    def __init__(self, builders: Sequence[MapsBuilder], own: Callable[[Process], Mapping[int, Key]]) -> None:
-        """own: returns the definitions of a process, by its own ids."""
-        self._builders, self.own = builders, own
+    def __init__(self, builders: Sequence[MapsBuilder], definitions: Definitions) -> None:
+        self._builders, self._definitions = builders, definitions
+
+    @abstractmethod
+    def own(self, process: Process) -> Mapping[int, Key]:
+        """Returns the definitions of a process, by its own ids."""
 
     def contribute(self) -> MergedDefinitions[Key, None]:
         merged: MergedDefinitions[Key, None] = MergedDefinitions()
