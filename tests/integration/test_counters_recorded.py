@@ -345,18 +345,6 @@ def test_summary(program: Path, tmp_path: Path) -> None:
     assert row["total"] == row["most"] == row["mean"]
 
 
-def test_derived_values(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "my.events").write_text("EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\n")
-    recorded(program, tmp_path, VT_METRICS="page-faults:task-clock")
-    rows = profile(tmp_path, "--metrics", "FAULTS_PER_MS,page-faults,task-clock", "--events", "my.events")
-    for row in rows:
-        if row["task-clock"]:
-            assert row["FAULTS_PER_MS"] == pytest.approx(row["page-faults"] * 1e6 / row["task-clock"])
-    done = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "FAULTS", "--events", "my.events", check=False)
-    assert done.returncode == 2
-    assert "the trace has no metric FAULTS (the trace has FAULTS_PER_MS" in done.stderr
-
-
 def test_archives_of_score_p(tmp_path: Path) -> None:
     """A class of three metrics, recorded by Score-P: the sums over all functions are those of the readings."""
     call(["tar", "xJf", ROOT / "tests" / "archives" / "scorep-io.tar.xz"], tmp_path)

@@ -37,13 +37,6 @@ def test_same_as_untraced(build: Builder, tmp_path: Path, source: str, compiler:
     assert (traced.returncode, traced.stdout, traced.stderr) == (untraced.returncode, untraced.stdout, untraced.stderr)
 
 
-@pytest.mark.parametrize("setting", ["VT_BUFFER_SIZE=100K", "VT_MAX_FLUSHES=0", "VT_COMPRESSION=no", "VT_CLEAN=no"])
-def test_same_with_settings(build: Builder, tmp_path: Path, setting: str) -> None:
-    name, _, value = setting.partition("=")
-    done = run(build("many.c"), tmp_path, "30000", "3", env={name: value}, code=3)
-    assert done.stdout == "done 30000\n"
-
-
 def test_closed_stderr(build: Builder, tmp_path: Path) -> None:
     """stderr is a closed pipe, as in 2>&1 | head -1: a message of vtrace must not end the program or its output."""
     reader, writer = os.pipe()
