@@ -130,14 +130,6 @@ def test_progress_in_lines_where_there_is_no_terminal(heat: Path) -> None:
     assert "vtunify: events: 100 %" in vtunify_in(heat, "-p", "heat").stderr
 
 
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_has_examples(tmp_path: Path, option: str) -> None:
-    done = vtunify_in(tmp_path, option)
-    assert (done.returncode, done.stderr) == (0, "")
-    for text in ("Usage: vtunify [OPTIONS] PREFIX", "Examples:", "vtunify results/heat", "--salvage", "--samples"):
-        assert text in done.stdout
-
-
 @pytest.mark.parametrize("option", ["-V", "--version"])
 def test_versions(tmp_path: Path, option: str) -> None:
     assert vtunify_in(tmp_path, option).stdout == f"vtunify (vtrace) {__version__}\n"
