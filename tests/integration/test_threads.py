@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads: each has a location, which later threads reuse, and files with its number."""
+"""Threads: each has a location, which later threads reuse, and files with its number; vtunify uses any number."""
 
 from __future__ import annotations
 
@@ -79,3 +79,18 @@ def test_buffer_of_many_threads(build: Builder, tmp_path: Path, count: int, call
     assert int(done.stdout) <= 1 + count / 16 + 4 + 16
     unify(tmp_path, "at_once")
     assert check(tmp_path / "at_once.trace").calls() == {"work": count * calls}
+
+
+def test_same_input_same_bytes(build: Builder, tmp_path: Path) -> None:
+    """The archive has the same bytes for any number of threads: ids in order of locations, integer arithmetic."""
+    program = build("threads.c", flags=("-O1", "-pthread"))
+    run(program, tmp_path, "together", "5", "400")
+    found = []
+    for number, jobs in enumerate(("1", "2", "7")):
+        unify(tmp_path, "-k", "-j", jobs, "-o", f"t{number}", "threads")
+        archive = tmp_path / f"t{number}.trace"
+        files = sorted(path for path in archive.rglob("*") if path.is_file() and path.suffix in (".evt", ".def"))
+        found.append({str(path.relative_to(archive)): path.read_bytes() for path in files})
+        assert len(check(archive).locations) == 6
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 13

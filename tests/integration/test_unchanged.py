@@ -26,6 +26,7 @@ OTHERS = [
     ("shapes.cc", "clang++", ()),
     ("threads.c", "gcc", ("after", "300", "3")),
     ("endings.c", "gcc", ()),
+    ("solver.f90", "gfortran", ()),
 ]
 
 

@@ -65,8 +65,11 @@ def test_directory_in_the_prefix(heat: Path) -> None:
     assert {path.name for path in heat.iterdir()} == {"heat.trace"}
 
 
-def test_name_wins_over_keep(heat: Path) -> None:
-    assert vtunify_in(heat, "heat", "-k", "-o", "first").returncode == 0
+@pytest.mark.parametrize(
+    "words", ["heat -k -o first", "-q -v -ofirst -p --nocompress -j2 --keeplocal ./heat", "--progress heat -k -o first"]
+)
+def test_name_wins_over_keep(heat: Path, words: str) -> None:
+    assert vtunify_in(heat, *words.split()).returncode == 0
     assert (heat / "first.trace" / "traces.otf2").exists()
     assert not (heat / "u_heat.trace").exists()
 
