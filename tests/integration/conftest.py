@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of several tests of vtrace view."""
+"""Fixtures of several files: the browser of vtrace view, and a directory of several users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.users.browser import Browser, browser
+from support.users.second_user import shared_directory
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +24,9 @@ def page(window: Browser) -> Browser:
     window.open("about:blank")
     window.complaints()
     return window
+
+
+@pytest.fixture(params=[0o777, 0o1777], ids=["shared", "sticky"])
+def shared(request: pytest.FixtureRequest) -> Iterator[Path]:
+    with shared_directory(request.param) as place:
+        yield place

@@ -8,7 +8,6 @@ import os
 import platform
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -86,24 +85,21 @@ def test_local_files_on_request(build: Builder, tmp_path: Path) -> None:
 
 
 def test_live_process(build: Builder, tmp_path: Path) -> None:
-    program = build("counted.c", flags=("-O1", "-pthread"))
-    counts = tmp_path / "counts"
-    counts.write_bytes(bytes(4096))
-    process = subprocess.Popen([program, counts, "1", "100"], cwd=tmp_path, env=environment({}))
+    words, pipe = [build("pauses.c")], subprocess.PIPE
+    process = subprocess.Popen(words, cwd=tmp_path, env=environment({}), stdin=pipe, stdout=pipe, text=True)
     try:
-        deadline = time.monotonic() + 60
-        while not counts.read_bytes()[0] and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
         before = names(tmp_path)
-        vtrace(tmp_path, "clean", "--all", "--yes", "counted")
-        done = vtrace(tmp_path, "clean", "--other-hosts", "--yes", "counted")
+        vtrace(tmp_path, "clean", "--all", "--yes", "pauses")
+        done = vtrace(tmp_path, "clean", "--other-hosts", "--yes", "pauses")
         assert done.stderr.count(f"left alone, process {process.pid} still records") == 2, str(done)
         assert names(tmp_path) == before
     finally:
         process.kill()
-        process.wait()
-    vtrace(tmp_path, "clean", "--yes", "counted")
-    assert names(tmp_path) == {"counts"}
+        process.communicate()
+    vtrace(tmp_path, "clean", "--yes", "pauses")
+    assert names(tmp_path) == set()
 
 
 def test_container_with_the_name_of_the_host(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter, defaultdict
 from pathlib import Path
 
-import otf2
 import pytest
 
 import vtrace as vtrace_package
@@ -15,6 +15,7 @@ from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.oracles.check import check
 from support.oracles.user_api import MANUAL
+from support.readers.counters import Counters
 from support.tools import Done, call, command
 from vtrace.io.archive.properties import CPU_MAX_MHZ, PMUS
 
@@ -31,27 +32,11 @@ def program(build: Builder) -> Path:
     return build("counter_regions.c", flags=(*MANUAL, "-O1", "-pthread"))
 
 
-def classes(where: Path) -> dict[tuple[str, ...], str]:
-    """Members of each metric class -> occurrence."""
+def found_in(where: Path) -> Counters:
+    """Unifies the run and returns its counters."""
     unify(where, "counter_regions")
     check(where / "counter_regions.trace")
-    with otf2.reader.open(str(where / "counter_regions.trace" / "traces.otf2")) as trace:
-        return {
-            tuple(member.name for member in one.members): str(one.occurrence).rsplit(".")[-1]
-            for one in trace.definitions.metric_classes
-        }
-
-
-def readings(where: Path) -> dict[str, dict[str, int]]:
-    """Location -> name of a metric -> number of its values."""
-    found: dict[str, dict[str, int]] = {}
-    with otf2.reader.open(str(where / "counter_regions.trace" / "traces.otf2")) as trace:
-        for location, event in trace.events:
-            if isinstance(event, otf2.events.Metric):
-                of = found.setdefault(location.name, {})
-                for member in event.metric.members:
-                    of[member.name] = of.get(member.name, 0) + 1
-    return found
+    return Counters(where / "counter_regions.trace")
 
 
 def counted(program: Path, where: Path, names: str) -> Done:
@@ -64,7 +49,7 @@ def test_run_records_the_bases_of_derived_events(program: Path, tmp_path: Path) 
     done = counted(program, tmp_path, "FAULTS_PER_MS,ru_minflt,ELSEWHERE,page-faults")
     said = "--counters: ELSEWHERE is defined for no_such_pmu only, not for the processor of this machine"
     assert said in done.stderr
-    assert [*classes(tmp_path)] == [("task-clock", "page-faults", "ru_minflt")]
+    assert [*found_in(tmp_path).classes] == [("task-clock", "page-faults", "ru_minflt")]
     words = ("profile", "counter_regions", "--metrics", "FAULTS_PER_MS,page-faults,TIME", "--json")
     rows = json.loads(vtrace(tmp_path, *words, "--events", "my.events").stdout)["metrics"]
     assert any(row["TIME"] for row in rows)
@@ -78,7 +63,7 @@ def test_lines_with_errors_are_told(program: Path, tmp_path: Path) -> None:
     words = [*command("vtrace"), "run", "--counters", "B", program, "plain"]
     done = call(words, tmp_path, env={"PAPI_USER_EVENTS_FILE": "bad.events"})
     assert "bad.events:1:8: the derived type is missing: line left out" in done.stderr
-    assert [*classes(tmp_path)] == [("page-faults",)]
+    assert [*found_in(tmp_path).classes] == [("page-faults",)]
     done = call(words, tmp_path, env={"PAPI_USER_EVENTS_FILE": "none.events"}, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "none.events: No such file or directory" in done.stderr
@@ -92,12 +77,16 @@ def test_usage_is_read_by_each_thread(
 ) -> None:
     env = {"VT_METRICS": "page-faults", "VT_RUSAGE": "ru_stime:ru_majflt", "VT_PTHREAD_REUSE": "no"}
     run(program, tmp_path, "threads", env=env | ({"VT_RUSAGE_INTV": interval} if interval else {}))
-    found = classes(tmp_path)
+    counters = found_in(tmp_path)
+    found = counters.classes
     if kind == "SYNCHRONOUS":
         assert found == {("page-faults", "ru_stime", "ru_majflt"): kind}
     else:
         assert found == {("page-faults",): "SYNCHRONOUS", ("ru_stime", "ru_majflt"): kind}
-    threads = [of for of in readings(tmp_path).values() if of["page-faults"]]
+    numbers: dict[str, Counter[str]] = defaultdict(Counter)
+    for location, name, _ in counters.readings:
+        numbers[location][name] += 1
+    threads = [of for of in numbers.values() if of["page-faults"]]
     assert len(threads) > 1
     for of in threads:
         assert least <= of["ru_stime"] == of["ru_majflt"] <= most
@@ -107,7 +96,7 @@ def test_all_usage(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path, env={"VT_RUSAGE": "all", "VT_METRICS": "ru_utime"})
     listed = json.loads(call([*command("vtrace"), "counters", "--json"], tmp_path).stdout)
     names = sorted(row["name"] for row in listed if row["name"].startswith("ru_"))
-    found = classes(tmp_path)
+    found = found_in(tmp_path).classes
     assert sorted(name for group in found for name in group) == names
     assert [kind for group, kind in found.items() if "ru_utime" in group] == ["SYNCHRONOUS"]
 
@@ -116,7 +105,7 @@ def test_wrong_usage_is_told(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, env={"VT_RUSAGE": "ru_stim:page-faults:ru_stime"})
     assert "VT_RUSAGE: ru_stim is not recorded: unknown counter, did you mean ru_stime?" in done.stderr
     assert "VT_RUSAGE: page-faults is not recorded: no counter of getrusage: set VT_METRICS" in done.stderr
-    assert [*classes(tmp_path)] == [("ru_stime",)]
+    assert [*found_in(tmp_path).classes] == [("ru_stime",)]
 
 
 def test_clock_rate_and_pmus(program: Path, tmp_path: Path) -> None:
@@ -124,7 +113,7 @@ def test_clock_rate_and_pmus(program: Path, tmp_path: Path) -> None:
     are none."""
     (tmp_path / "my.events").write_text("EVENT,FAULTS_AT_FULL_RATE,DERIVED_INFIX,N0*#,page-faults\n")
     run(program, tmp_path, "plain", env={"VT_METRICS": "page-faults"})
-    classes(tmp_path)
+    found_in(tmp_path)
     known = properties(tmp_path)
     assert sorted(known[PMUS].split()) == sorted(os.listdir("/sys/bus/event_source/devices"))
     cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")

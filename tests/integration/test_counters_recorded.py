@@ -18,6 +18,7 @@ from support.build.parallel import assert_same, unify_mpi
 from support.build.run import run, unify, vtrace
 from support.oracles.check import check
 from support.oracles.user_api import MANUAL
+from support.readers.counters import Counters
 from support.tools import ROOT, Done, call, command
 
 FEW = 8
@@ -39,50 +40,11 @@ def printed(done: Done) -> dict[str, list[int]]:
     return found
 
 
-class _Reader:
-    """Events of an archive by the otf2 package: calls as (location, region, values at enter, values at leave)."""
-
-    def __init__(self, path: Path) -> None:
-        self.calls: list[tuple[str, str, dict[str, int], dict[str, int]]] = []
-        self.readings: list[tuple[str, str, int]] = []
-        """Location, name of the metric, value."""
-        with otf2.reader.open(str(path / "traces.otf2")) as trace:
-            self.classes = {
-                tuple(member.name for member in one.members): str(one.occurrence).rsplit(".")[-1]
-                for one in trace.definitions.metric_classes
-            }
-            self.units = {
-                one.name: (one.unit, str(one.metric_mode).rsplit(".")[-1]) for one in trace.definitions.metric_members
-            }
-            stacks: dict[str, list[tuple[str, dict[str, int]]]] = defaultdict(list)
-            latest: dict[str, tuple[int, dict[str, int]]] = defaultdict(lambda: (-1, {}))
-            for location, event in trace.events:
-                name = f"{location.group.name}: {location.name}"
-                if isinstance(event, otf2.events.Metric):
-                    values = dict(zip([m.name for m in event.metric.members], map(int, event.values), strict=True))
-                    self.readings += [(name, metric, value) for metric, value in values.items()]
-                    known = latest[name][1] if latest[name][0] == event.time else {}
-                    latest[name] = (event.time, known | values)
-                elif isinstance(event, otf2.events.Enter):
-                    stacks[name].append((event.region.name, self.at(latest[name], event.time)))
-                elif isinstance(event, otf2.events.Leave):
-                    region, begin = stacks[name].pop()
-                    self.calls.append((name, region, begin, self.at(latest[name], event.time)))
-
-    @staticmethod
-    def at(latest: tuple[int, dict[str, int]], time: int) -> dict[str, int]:
-        """The values at the exact time of an event."""
-        return latest[1] if latest[0] == time else {}
-
-    def increases(self, region: str, metric: str = "page-faults") -> list[int]:
-        return [end[metric] - begin[metric] for _, name, begin, end in self.calls if name == region]
-
-
-def recorded(program: Path, where: Path, mode: str = "plain", **env: str) -> tuple[Done, _Reader]:
+def recorded(program: Path, where: Path, mode: str = "plain", **env: str) -> tuple[Done, Counters]:
     done = run(program, where, mode, env={"VT_METRICS": "page-faults"} | env)
     unify(where, "counter_regions")
     check(where / "counter_regions.trace")
-    return done, _Reader(where / "counter_regions.trace")
+    return done, Counters(where / "counter_regions.trace")
 
 
 def about(found: list[int], exact: list[int]) -> bool:
@@ -173,7 +135,7 @@ def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path, env={"VT_METRICS": "ru_utime:ru_stime"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     unify(tmp_path, "counter_regions")
-    last = {name: value for _, name, value in _Reader(tmp_path / "counter_regions.trace").readings}
+    last = {name: value for _, name, value in Counters(tmp_path / "counter_regions.trace").readings}
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert 0 < (last["ru_utime"] + last["ru_stime"]) / 1e6 <= spent + 0.02
 
@@ -268,7 +230,7 @@ def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path)
     assert done.stdout == "500 pipes\n"
     assert "counters can no longer be read: page-faults" in done.stderr
     unify(tmp_path, "counter_regions")
-    found = _Reader(tmp_path / "counter_regions.trace")
+    found = Counters(tmp_path / "counter_regions.trace")
     assert len(found.calls) == 2
     assert len(found.readings) == 2
     known = json.loads(vtrace(tmp_path, "info", "counter_regions", "--json").stdout)
@@ -301,7 +263,7 @@ def test_mpi_on_any_number_of_ranks(build: Builder, tmp_path: Path) -> None:
     env = {"VT_METRICS": "page-faults:context-switches:ru_utime:resident-memory", "VT_METRICS_INTERVAL": "0"}
     mpi.run(program, tmp_path, ranks=3, env=env)
     unify(tmp_path, "-k", program.name)
-    found = _Reader(tmp_path / f"u_{program.name}.trace")
+    found = Counters(tmp_path / f"u_{program.name}.trace")
     calls = [call for call in found.calls if call[1].startswith("MPI_") and call[1] not in ("MPI_Init", "MPI_Finalize")]
     assert calls
     for _, region, begin, end in calls:
@@ -345,18 +307,6 @@ def test_summary(program: Path, tmp_path: Path) -> None:
     assert row["total"] == row["most"] == row["mean"]
 
 
-def test_derived_values(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "my.events").write_text("EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\n")
-    recorded(program, tmp_path, VT_METRICS="page-faults:task-clock")
-    rows = profile(tmp_path, "--metrics", "FAULTS_PER_MS,page-faults,task-clock", "--events", "my.events")
-    for row in rows:
-        if row["task-clock"]:
-            assert row["FAULTS_PER_MS"] == pytest.approx(row["page-faults"] * 1e6 / row["task-clock"])
-    done = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "FAULTS", "--events", "my.events", check=False)
-    assert done.returncode == 2
-    assert "the trace has no metric FAULTS (the trace has FAULTS_PER_MS" in done.stderr
-
-
 def test_archives_of_score_p(tmp_path: Path) -> None:
     """A class of three metrics, recorded by Score-P: the sums over all functions are those of the readings."""
     call(["tar", "xJf", ROOT / "tests" / "archives" / "scorep-io.tar.xz"], tmp_path)
@@ -384,7 +334,7 @@ def test_run_takes_names(build: Builder, tmp_path: Path) -> None:
     done = call(words, tmp_path, check=False)
     assert "VT_METRICS: cpu/event=0x3c,umask=0x0/ is not recorded" in done.stderr or "not recorded" not in done.stderr
     unify(tmp_path, "counter_regions")
-    assert len(_Reader(tmp_path / "counter_regions.trace").increases("inner")) == 3
+    assert len(Counters(tmp_path / "counter_regions.trace").increases("inner")) == 3
 
 
 def test_sections_across_flushes(build: Builder, tmp_path: Path) -> None:

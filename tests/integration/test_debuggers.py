@@ -15,15 +15,16 @@ from support.build.run import record, unify
 from support.oracles.check import check
 from support.oracles.selected_functions import left
 from support.readers.archive import Trace
-from support.tools import call, environment, need
+from support.tools import PROGRAMS, call, environment, need
 
 compiler = pytest.mark.parametrize("compiler", compilers.C)
 FLAGS = ("-O1", "-fno-optimize-sibling-calls", "-gdwarf-4")
 
+AT = next(n for n, line in enumerate((PROGRAMS / "exact.c").read_text().splitlines(), 1) if "atexit(last)" in line)
 STOPPED = "backtrace\ninfo breakpoints\ndelete\ncontinue\n"
 GDB = {
     "early": f"break leaf\nignore 1 23\nrun\n{STOPPED}",
-    "late": f"tbreak exact.c:138\nrun\nbreak leaf\nignore 2 23\ncontinue\n{STOPPED}",
+    "late": f"tbreak exact.c:{AT}\nrun\nbreak leaf\nignore 2 23\ncontinue\n{STOPPED}",
 }
 """Breakpoints set before the program starts, and in main after its start."""
 CHOSEN = {"*": {"leaf", "main", "nest"}, "-leaf": {"main", "nest"}, "leaf;main": {"leaf", "main"}}

@@ -5,8 +5,6 @@ events."""
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from support.build.builder import Builder
 from support.build.run import record, vtrace
 from support.oracles import slow
 from support.readers.archive import Trace
-from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 READ = 0
@@ -126,19 +123,6 @@ def test_text(pair: Path) -> None:
     assert done.stderr == "vtrace: next: vtrace summary b   for all numbers of the second run\n"
     same = vtrace(pair, "diff", "a", "a.trace")
     assert same.stdout.splitlines()[3:] == ["no differences"]
-
-
-def test_names_are_text(tmp_path: Path) -> None:
-    where = viewed.write(tmp_path / "odd.trace").parent
-    shutil.copytree(where, tmp_path / "cut.trace")
-    events = tmp_path / "cut.trace" / "traces" / "1.evt"
-    events.write_bytes(events.read_bytes()[:-40])
-    done = vtrace(tmp_path, "diff", "odd", "cut")
-    warning = r"vtrace: warning: B: cut\.trace/traces/1\.evt(: the file is cut: | cannot be read: )"
-    assert re.match(warning, done.stderr)
-    found = diff(tmp_path, "odd", "cut")
-    assert len(found["notes"]) == 1
-    assert ["main", viewed.NAMES[viewed.SCRIPT]] in [row["path"] for row in found["regions"]]
 
 
 def sums(trace: Trace) -> dict[tuple[str, ...], tuple[int, ...]]:

@@ -133,10 +133,3 @@ def test_flushed_blocks_and_the_rest_in_the_buffer(build: Builder, tmp_path: Pat
     chunks = [item for item in found if item["type"] == "chunk" and item["content"] == "events"]
     assert chunks
     assert all(chunk["open"] and chunk["open"][0] == "main" for chunk in chunks)
-
-
-def test_files_stay_unchanged(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    dump(tmp_path, "many")
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

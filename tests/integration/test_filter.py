@@ -10,14 +10,8 @@ import pytest
 
 from support.build import compilers
 from support.build.builder import Builder
-from support.build.run import record, run, unify, vtrace
+from support.build.run import filtered, record, run, unify, vtrace
 from support.oracles.check import check
-from support.readers.archive import Trace
-
-
-def filtered(program: Path, where: Path, rules: str, *args: str, ranks: int | None = None, **env: str) -> Trace:
-    (where / "rules").write_text(rules)
-    return record(program, where, *args, ranks=ranks, env={"VT_FILTER_SPEC": "rules", **env})
 
 
 @pytest.fixture(scope="module")
@@ -109,13 +103,6 @@ def test_libraries_that_come_and_go(build: Builder, tmp_path: Path) -> None:
     assert found == {name: n for name, n in whole.items() if name not in ("one", "entry")} | {"two": 3}
 
 
-def test_threads_share_a_limit(build: Builder, tmp_path: Path) -> None:
-    program = build("threads.c", flags=("-O1", "-pthread"))
-    trace = filtered(program, tmp_path, "work -- 1000\n", "together", "4", "600")
-    assert trace.calls()["work"] == 1000
-    assert trace.calls()["body"] == 4
-
-
 def test_mpi_calls_and_ranks(build: Builder, tmp_path: Path) -> None:
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     whole = record(program, tmp_path, "5", ranks=2)
@@ -176,15 +163,6 @@ def test_a_rank_off(build: Builder, tmp_path: Path) -> None:
     assert trace.calls(0)["work"] == 5
 
 
-def test_memory_calls(build: Builder, tmp_path: Path) -> None:
-    program = build("heap.c")
-    whole = record(program, tmp_path, env={"VT_MEMTRACE": "yes"}).calls()
-    (tmp_path / "heap.trace").rename(tmp_path / "whole.trace")
-    found = filtered(program, tmp_path, "free;realloc -- 0\n", VT_MEMTRACE="yes").calls()
-    assert whole["free"]
-    assert found == {name: n for name, n in whole.items() if name not in ("free", "realloc")}
-
-
 def test_groups(many: Path, tmp_path: Path) -> None:
     (tmp_path / "groups").write_text("# mine\nSMALL = w*; tiny\nBIG=main\n")
     trace = filtered(many, tmp_path, "SMALL -- 0 G\n", "100", VT_GROUPS_SPEC="groups")
@@ -199,11 +177,6 @@ def test_groups_come_into_the_archive(many: Path, tmp_path: Path) -> None:
             g.name: [m.name for m in g.members] for g in trace.definitions.groups if g.name in ("SMALL", "BIG", "NONE")
         }
     assert found == {"SMALL": ["work"], "BIG": ["main"]}
-
-
-@pytest.mark.parametrize(("depth", "calls"), [("1", {"main": 1}), ("2", {"main": 1, "work": 100})])
-def test_stack_depth(many: Path, tmp_path: Path, depth: str, calls: dict[str, int]) -> None:
-    assert record(many, tmp_path, "100", env={"VT_MAX_STACK_DEPTH": depth}).calls() == calls
 
 
 def test_stack_depth_passes_exceptions(build: Builder, tmp_path: Path) -> None:

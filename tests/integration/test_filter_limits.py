@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import record, run, unify, vtrace
+from support.build.run import filtered, record, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import call
@@ -20,11 +20,6 @@ from vtrace.paths import LIB, PYTHON_HOOK
 
 SCOREP = "SCOREP_REGION_NAMES_BEGIN\n{}\nSCOREP_REGION_NAMES_END\n"
 BOTH = pytest.mark.parametrize("compiler", ["gcc", "clang"])
-
-
-def filtered(program: Path, where: Path, rules: str, *args: str, **env: str) -> Trace:
-    (where / "rules").write_text(rules)
-    return record(program, where, *args, env={"VT_FILTER_SPEC": "rules", **env})
 
 
 @BOTH

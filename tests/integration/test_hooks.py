@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import record, run
-from support.readers.archive import Trace
+from support.build.run import filtered, record, run
 from support.tools import PROGRAMS, call, need
 from vtrace import paths
 
@@ -25,11 +24,6 @@ def two(build: Builder, compiler: str = "gcc", flags: Sequence[str] = ("-O1",), 
     lib = build("two_lib.c", compiler=compiler, flags=(*more, "-fPIC", "-shared"), output="libtwo.so", **library)
     rest = (*HOOKS, *flags, lib, f"-Wl,-rpath,{lib.parent}")
     return build("two_a.c", "two_b.c", compiler=compiler, flags=rest, output="two"), lib
-
-
-def filtered(program: Path, where: Path, rules: str, ranks: int | None = None, *args: str, **env: str) -> Trace:
-    (where / "rules").write_text(rules)
-    return record(program, where, *args, ranks=ranks, env={"VT_FILTER_SPEC": "rules", **env})
 
 
 def hooks(path: Path) -> set[str]:
@@ -126,7 +120,7 @@ def test_rules_change_with_the_rank(build: Builder, tmp_path: Path) -> None:
     also for the leave of main."""
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     rules = "@ 7\nmain -- 0\n@ 0\nwork -- 0\n"
-    trace = filtered(program, tmp_path, rules, 2, "5", PMIX_RANK="7")
+    trace = filtered(program, tmp_path, rules, "5", ranks=2, PMIX_RANK="7")
     assert "work" not in trace.calls(0)
     second = next(n for n, location in trace.locations.items() if location.group == "MPI Rank 1")
     assert trace.calls(second)["work"] == 6

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import names, run, unify, vtrace
+from support.build.run import run, unify, vtrace
 from support.oracles.check import check
 from support.tools import call
 
@@ -56,49 +56,6 @@ def test_as_json(archive: Path) -> None:
     assert sum(line["seconds"] for line in found["locations"]) > 0
     age = datetime.now(UTC) - datetime.fromisoformat(found["start"])
     assert timedelta(0) <= age + timedelta(seconds=1) < timedelta(hours=1)
-
-
-@pytest.mark.parametrize("target", ["threads", "threads.trace", "threads.trace/", "threads.trace/traces.otf2"])
-def test_targets(archive: Path, target: str) -> None:
-    assert info(archive.parent, target)["events"] == EVENTS
-
-
-def test_text(archive: Path) -> None:
-    shown = vtrace(archive.parent, "info", archive).stdout
-    for text in ("together 2 20", platform.node(), "VT_BUFFER_SIZE=2M", "Thread 2", "Enter", "67", str(archive.parent)):
-        assert text in shown, shown
-    assert "\x1b" not in shown, "a pipe must get no colours"
-    assert shown.splitlines()[-1] == f"next: vtrace summary {archive}, vtrace view {archive}"
-
-
-def test_local_files(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path)
-    before = names(tmp_path)
-    shown = vtrace(tmp_path, "info", "many").stdout
-    assert "vtunify many" in shown
-    assert info(tmp_path, "many")["processes"] == 1
-    assert names(tmp_path) == before
-
-
-def test_lost_events_are_shown(build: Builder, tmp_path: Path) -> None:
-    env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "1"}
-    run(build("many.c"), tmp_path, "20000", env=env)
-    unify(tmp_path, "many")
-    found = info(tmp_path, "many")
-    kept = found["events"]["Enter"]
-    # The counts contain leaves that vtunify adds to close regions; at most two regions were open.
-    assert 0 <= found["coverage"]["lost"] - (40002 - 2 * kept) <= 2
-    assert found["coverage"]["limit"] == 1
-    assert found["locations"][0]["limit"] is True
-
-
-def test_pipe_that_is_closed(archive: Path) -> None:
-    """vtrace info | head -1: the closed pipe causes no traceback."""
-    from support.tools import call, command
-
-    words = " ".join(f"'{word}'" for word in (word.replace("'", "'\\''") for word in command("vtrace")))
-    done = call(["sh", "-c", f"{words} info {archive} | head -1"], archive.parent)
-    assert done.stderr == ""
 
 
 def test_damaged_count_of_the_anchor_file(archive: Path, tmp_path: Path) -> None:

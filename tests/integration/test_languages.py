@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import AS_WRITTEN, Builder
-from support.build.run import prefix_of, record, run
+from support.build.run import record
 
 SHAPES = {
     "main": 1,
@@ -68,10 +68,3 @@ def test_fortran(build: Builder, tmp_path: Path, flags: tuple[str, ...]) -> None
     assert edges[("solver_mod::fib", "solver_mod::fib")] == 66
     assert not [name for name in calls if "_MOD_" in name or name == "MAIN__"], calls
     assert Path(trace.region("solver_mod::fib").file or "").name == "solver.f90"
-
-
-def test_fortran_result_is_unchanged(build: Builder, tmp_path: Path) -> None:
-    traced = run(build("solver.f90", compiler="gfortran"), tmp_path)
-    untraced = run(build("solver.f90", compiler="gfortran", plain=True), tmp_path)
-    assert traced.stdout == untraced.stdout == "sum 37\n"
-    assert prefix_of(Path("solver")) == "solver"

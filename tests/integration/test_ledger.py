@@ -111,19 +111,6 @@ def test_switched_off(build: Builder, tmp_path: Path) -> None:
     assert gap["ns"] == gap["to"] - gap["from"] > 0
 
 
-def test_killed(build: Builder, tmp_path: Path) -> None:
-    """SIGKILL after VT_MAX_FLUSHES: the interval begins at the last published record; the numbers of events are
-    unknown."""
-    env = SMALL | {"VT_MAX_FLUSHES": "1"}
-    gaps = recorded(build, tmp_path, "killed", CALLS, env, code=-9)
-    trace = check(tmp_path / "stops.trace")
-    (died,) = of(gaps, "process died")
-    assert died["from"] == trace.of(0)[-1].time
-    assert died["count"] is None
-    (limit,) = of(gaps, "VT_MAX_FLUSHES")
-    assert limit["count"] is None
-
-
 def test_ring(build: Builder, tmp_path: Path) -> None:
     gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MODE": "RING"})
     trace = check(tmp_path / "stops.trace")
@@ -148,14 +135,6 @@ def test_window(build: Builder, tmp_path: Path, name: str) -> None:
         assert gap["to"] >= trace.of(0)[-1].time
     assert (gap["reason"], gap["class"], gap["count"], gap["ns"]) == (name, "all", None, gap["to"] - gap["from"])
     assert gap["to"] - gap["from"] > 10_000_000
-
-
-def test_settings_and_filters(build: Builder, tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("work -- 0\n")
-    gaps = recorded(build, tmp_path, "end", 10, RAW | {"VT_FILTER_SPEC": str(tmp_path / "f"), "VT_MPITRACE": "no"})
-    assert [(gap["class"], gap["reason"], gap["count"]) for gap in gaps] == [
-        ("mpi", "VT_MPITRACE", None), ("user", "VT_FILTER_SPEC", None),
-    ]  # fmt: skip
 
 
 def test_without_the_table_and_with_a_foreign_one(build: Builder, tmp_path: Path) -> None:

@@ -44,15 +44,21 @@ def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
     assert "no event lost" not in shown
 
 
-@pytest.mark.parametrize(("flushes", "stopped"), [("1", True), ("0", False)])
-def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flushes: str, stopped: bool) -> None:
-    """SIGKILL after a stop at VT_MAX_FLUSHES: an unknown number of events is lost. Without a stop no event is lost."""
-    env = {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": flushes}
+@pytest.mark.parametrize("stop", ["VT_MAX_FLUSHES=1", "VT_MAX_SIZE=1M", "VT_MAX_FLUSHES=0"])
+def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, stop: str) -> None:
+    """SIGKILL after a stop at a limit: an unknown number of events is lost. Without a stop no event is lost. The
+    interval begins at the last published record."""
+    limit, value = stop.split("=")
+    stopped = value != "0"
+    env = {"VT_BUFFER_SIZE": "200K", "VT_COMPRESSION": "no", limit: value}
     run(build("stops.c"), tmp_path, "killed", str(CALLS), env=env, code=-9)
     said = unify(tmp_path, "stops").stderr
     assert "0 events are missing" not in said
     found = info(tmp_path)
     assert {gap["ns"] for gap in found["not_recorded"] if gap["reason"] != "flush"} == {None}
+    trace = check(tmp_path / "stops.trace", complete=False)
+    assert [gap["from"] for gap in found["not_recorded"] if gap["reason"] == "process died"] == [trace.of(0)[-1].time]
+    assert [marker.category for marker in trace.markers].count("recording stopped") == stopped
     (location,) = found["locations"]
     assert location["died"]
     assert location["unknown"] is stopped
@@ -61,7 +67,7 @@ def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flus
     assert ("an unknown number of " in said) is stopped
     assert ("an unknown number of events lost" in shown) is stopped
     for word in ("info", "summary"):
-        why = "VT_MAX_FLUSHES, process died" if stopped else "process died"
+        why = f"{limit}, process died" if stopped else "process died"
         expected = rf"^  coverage +an unknown number of events missing on 1 location \({why}\)"
         assert re.search(expected, vtrace(tmp_path, word, "stops").stdout, re.MULTILINE)
     assert "no event lost" not in shown

@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from support.build.run import run, unify
 from support.oracles.check import check
 from support.oracles.ledger import ledger
 from support.readers import words
-from support.tools import call, command, environment, need
+from support.tools import call, command, need
 from vtrace.io.local import records as r
 
 SIZE = {"VT_MAX_SIZE": "1M", "VT_COMPRESSION": "no"}
@@ -84,27 +81,6 @@ def test_all_stops_at_the_end(flood: Path, tmp_path: Path) -> None:
     trace = check(tmp_path / "mpi_flood.trace", complete=False)
     assert trace.kinds()["MeasurementOnOff"] == 2
     assert trace.calls()["MPI_Sendrecv"] < 2 * rounds
-
-
-@pytest.mark.parametrize("stop", ["VT_MAX_SIZE", "VT_MAX_FLUSHES"])
-def test_killed_after_recording_stopped(build: Builder, tmp_path: Path, stop: str) -> None:
-    """A process is killed after recording stopped: the archive says that it stopped, and that the process died."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    env = {"VT_COMPRESSION": "no", "VT_BUFFER_SIZE": "100K", stop: "1M" if stop == "VT_MAX_SIZE" else "3"}
-    program = [build("many.c"), "300000", "0", pipe]
-    process = subprocess.Popen(program, cwd=tmp_path, env=environment(env), stderr=subprocess.DEVNULL)
-    stat, asleep = Path(f"/proc/{process.pid}/stat"), 0
-    while asleep < 5:  # until the program has made all its calls and waits for a reader of the pipe
-        time.sleep(0.05)
-        asleep = asleep + 1 if stat.read_text().rsplit(")")[1].split()[0] == "S" else 0
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    unify(tmp_path, "many")
-    trace = check(tmp_path / "many.trace", complete=False)
-    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
-    assert (coverage["complete"], coverage["died"], coverage["limit"]) == (False, 1, 1)
-    assert [marker.category for marker in trace.markers].count("recording stopped") == 1
 
 
 def test_default_is_in_the_settings_of_the_trace(build: Builder, tmp_path: Path) -> None:

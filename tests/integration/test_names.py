@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -32,13 +31,6 @@ def test_prefix_rule(build: Builder, tmp_path: Path, executable: str, prefix: st
     assert f"{prefix}.trace" in done.stdout + done.stderr
 
 
-def test_file_prefix(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "first try"})
-    assert names(tmp_path) == local("first try")
-    unify(tmp_path, "first try")
-    assert check(tmp_path / "first try.trace").calls() == CALLS
-
-
 @pytest.mark.parametrize("place", ["there", "deep/er", "$PWD/absolute"])
 def test_prefix_with_a_directory(build: Builder, tmp_path: Path, place: str) -> None:
     """VT_FILE_PREFIX with a directory: vtrace creates the directory, like vtrace run -o. The directory overrides
@@ -62,13 +54,6 @@ def test_prefix_that_is_no_name_or_in_no_directory(build: Builder, tmp_path: Pat
     assert len([line for line in done.stderr.splitlines() if "VT_FILE_PREFIX" in line]) == 1
     assert names(tmp_path) - {"there"} == local("name" if prefix.endswith("/name") else "many")
     assert names(tmp_path / "there") == set()
-
-
-def test_prefix_here(build: Builder, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    done = run(build("many.c"), tmp_path, env={"VT_FILE_PREFIX": "./name", "VT_PFORM_GDIR": "other"})
-    assert "next: vtunify name" in done.stderr
-    assert names(tmp_path) == local("name") | {"other"}
 
 
 def test_run_unifies_a_prefix_with_a_directory(build: Builder, tmp_path: Path) -> None:
@@ -117,68 +102,3 @@ def test_without_compression(build: Builder, tmp_path: Path) -> None:
     assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 2000}
     run(build("many.c"), tmp_path, "2000")
     assert (tmp_path / "many.1.events.z").stat().st_size < plain / 2
-
-
-@pytest.fixture
-def local_files(build: Builder, tmp_path: Path) -> Path:
-    run(build("many.c"), tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("option", ["-k", "--keeplocal"])
-def test_keeplocal(local_files: Path, option: str) -> None:
-    unify(local_files, option, "many")
-    assert names(local_files) == local("many") | {"u_many.trace"}
-    assert check(local_files / "u_many.trace").calls() == CALLS
-    unify(local_files, "many")
-    assert names(local_files) == {"many.trace", "u_many.trace"}
-
-
-def test_output_name(local_files: Path) -> None:
-    unify(local_files, "many", "-o", "result")
-    assert names(local_files) == {"result.trace"}
-    assert check(local_files / "result.trace").calls() == CALLS
-
-
-def test_output_name_wins_over_u(local_files: Path) -> None:
-    unify(local_files, "-k", "-o", "result", "many")
-    assert names(local_files) == local("many") | {"result.trace"}
-
-
-def test_lock_file_stays(local_files: Path) -> None:
-    (local_files / "many.lock").write_text("3\n")
-    unify(local_files, "many")
-    assert names(local_files) == {"many.lock", "many.trace"}
-
-
-def test_prefixes_that_begin_alike(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path)
-    run(build("many.c"), tmp_path, "20", env={"VT_FILE_PREFIX": "many.old"})
-    run(build("many.c"), tmp_path, "30", env={"VT_FILE_PREFIX": "many2"})
-    unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == CALLS
-    assert names(tmp_path) == local("many.old") | local("many2") | {"many.trace"}
-
-
-def test_without_uctl(local_files: Path) -> None:
-    (local_files / "many.uctl").unlink()
-    unify(local_files, "many")
-    assert check(local_files / "many.trace").calls() == CALLS
-
-
-def test_moved_files(local_files: Path) -> None:
-    moved = local_files / "archive"
-    moved.mkdir()
-    for name in local("many"):
-        shutil.move(local_files / name, moved / name)
-    unify(local_files, moved / "many")
-    assert check(moved / "many.trace").calls() == CALLS
-    assert names(local_files) == {"archive"}
-
-
-def test_second_run_replaces_the_first(build: Builder, tmp_path: Path) -> None:
-    run(build("many.c"), tmp_path, "10")
-    run(build("many.c"), tmp_path, "25")
-    assert names(tmp_path) == local("many")
-    unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 25}

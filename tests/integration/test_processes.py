@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -64,12 +63,6 @@ def test_forked_python_leaves_functions_of_its_parent(tmp_path: Path) -> None:
     assert not any(calls["__main__.main"] for calls in children)
 
 
-def test_grandchild(forks: Path, tmp_path: Path) -> None:
-    trace = record(forks, tmp_path, "grandchild")
-    processes = by_process(trace)
-    assert [(calls["child"], calls["work"]) for calls in processes] == [(0, 13), (1, 7), (1, 7)]
-
-
 def test_child_that_records_nothing_leaves_nothing(forks: Path, tmp_path: Path) -> None:
     trace = record(forks, tmp_path, "silent")
     assert by_process(trace) == [{"main": 1, "work": 13}]
@@ -92,34 +85,6 @@ def test_parent_of_a_child_takes_the_name_of_rank_0(forks: Path, tmp_path: Path)
     others = left - {"forks.1.def.z", "forks.1.events.z", "forks.uctl"}
     assert others
     assert all(name.startswith("forks.x") and name.endswith((".def.z", ".events.z")) for name in others), others
-
-
-@pytest.mark.parametrize("how", ["return", "exit", "_exit", "thread"])
-def test_normal_ends_complete_the_files(endings: Path, tmp_path: Path, how: str) -> None:
-    done = run(endings, tmp_path, how, "100")
-    other = {"endings.10001.def.z", "endings.10001.events.z"} if how == "thread" else set()
-    assert names(tmp_path) == {"endings.1.def.z", "endings.1.events.z", "endings.uctl"} | other
-    assert done.stdout == ""
-    unify(tmp_path, "endings")
-    assert check(tmp_path / "endings.trace").calls() == {"main": 1, "work": 100}
-
-
-def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
-    trace = record(endings, tmp_path, "atexit", "100")
-    assert trace.calls() == {"main": 1, "work": 200}
-    assert trace.edges()[(None, "work")] == 100
-
-
-@pytest.mark.parametrize(
-    ("how", "code"), [("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV), ("kill", -signal.SIGKILL)]
-)
-def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code: int) -> None:
-    run(endings, tmp_path, how, "100", code=code)
-    assert [name for name in names(tmp_path) if name.endswith(".buffer")], "the buffer must hold the recorded events"
-    unify(tmp_path, "endings")
-    trace = check(tmp_path / "endings.trace", complete=False)
-    assert trace.calls() == {"main": 1, "work": 100}
-    assert names(tmp_path) == {"endings.trace"}
 
 
 def test_program_that_becomes_another(endings: Path, tmp_path: Path) -> None:

@@ -104,32 +104,6 @@ def test_no_descriptor_is_free(build: Builder, tmp_path: Path, how: str) -> None
         assert check(tmp_path / "descriptors.trace").calls() == {"work": 40000}
 
 
-def test_many_threads_one_after_the_other(build: Builder, tmp_path: Path) -> None:
-    run(build("threads.c", flags=FLAGS), tmp_path, "after", "2000", "3")
-    unify(tmp_path, "threads")
-    trace = check(tmp_path / "threads.trace")
-    assert trace.calls() == {"main": 1, "body": 2000, "work": 6003}
-    assert len(trace.locations) < 10, "later threads must reuse the locations of ended ones"
-
-
-def test_many_threads_at_once(build: Builder, tmp_path: Path) -> None:
-    run(build("threads.c", flags=FLAGS), tmp_path, "together", "300", "5")
-    unify(tmp_path, "threads")
-    trace = check(tmp_path / "threads.trace")
-    assert trace.calls() == {"main": 1, "body": 300, "work": 1505}
-    assert len(trace.locations) == 301
-
-
-def test_most_threads(build: Builder, tmp_path: Path) -> None:
-    done = run(build("threads.c", flags=FLAGS), tmp_path, "together", "10", "5", env={"VT_MAX_THREADS": "4"})
-    assert len([line for line in done.stderr.splitlines() if "VT_MAX_THREADS" in line]) == 1
-    assert "91 events of rank 0 could not be recorded" in done.stderr, "7 threads with 13 events each"
-    unify(tmp_path, "threads")
-    trace = check(tmp_path / "threads.trace")
-    assert len(trace.locations) == 4
-    assert trace.calls() == {"main": 1, "body": 3, "work": 20}
-
-
 def test_plug_in_of_an_untraced_program(build: Builder, tmp_path: Path) -> None:
     """A plugin is unloaded while a thread that has recorded is running: the runtime must stay loaded."""
     plugin = build("plugin.c", flags=("-O1", "-shared", "-fPIC", "-DNAME=inner"), output="plugin.so")

@@ -68,13 +68,6 @@ def test_usage(local: Path, words: list[str]) -> None:
     assert names(local) == before
 
 
-def test_missing_archive(tmp_path: Path) -> None:
-    done = vtrace(tmp_path, "score", "nothing", check=False)
-    assert done.returncode == 1
-    assert "nothing" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_short_calls_go_first() -> None:
     found = [
         Score(name="long", kind="function", calls=10, bytes=160, most=160, exclusive=10_000),

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.oracles.check import check
 from support.tools import command, environment
-from support.users.second_user import KINDS, VICTIM, as_other, plant, shared_directory, state, unharmed, victim
+from support.users.second_user import KINDS, VICTIM, as_other, plant, state, unharmed, victim
 
 WRITERS = {
     "chrome": ["export", "many", "--to", "chrome", "-o", "out"],
@@ -25,12 +24,6 @@ WRITERS = {
     "report": ["report", "many", "-o", "out"],
     "score": ["score", "many", "--fit", "1K", "-o", "out"],
 }
-
-
-@pytest.fixture(params=[0o777, 0o1777], ids=["shared", "sticky"])
-def shared(request: pytest.FixtureRequest) -> Iterator[Path]:
-    with shared_directory(request.param) as place:
-        yield place
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from support.users.second_user import KINDS, OTHER, as_other, plant, shared_dire
 
 CALLS = {"main": 1, "work": 10}
 NAMES = ("many.1.def.z", "many.1.events.z", "many.uctl", "many.1.events.z.tmp")
-
-
-@pytest.fixture(params=[0o777, 0o1777], ids=["shared", "sticky"])
-def shared(request: pytest.FixtureRequest) -> Iterator[Path]:
-    with shared_directory(request.param) as place:
-        yield place
 
 
 def recorded(place: Path) -> dict[str, int]:

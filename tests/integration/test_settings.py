@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import names, record, run, unify, vtrace
+from support.build.run import names, record, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
 
@@ -71,32 +72,13 @@ def test_the_last_flush_that_is_allowed(many: Path, tmp_path: Path, most: int) -
         assert f"{missing} events" in line.replace(",", "")
 
 
-@pytest.mark.parametrize("size", ["1M", "1G"])
-def test_larger_units(many: Path, tmp_path: Path, size: str) -> None:
-    done = run(many, tmp_path, str(CALLS), env={"VT_BUFFER_SIZE": size, "VT_MAX_FLUSHES": "1"})
-    assert "VT_" not in done.stderr
-    unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": CALLS}
-
-
-def test_flushes_are_counted(many: Path, tmp_path: Path) -> None:
-    found = {}
-    for flushes in ("1", "2", "0", ""):
-        env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": flushes, "VT_FILE_PREFIX": f"f{flushes}"}
-        run(many, tmp_path, str(CALLS), env=env)
-        unify(tmp_path, f"f{flushes}")
-        found[flushes] = check(tmp_path / f"f{flushes}.trace")
-    for most in ("0", ""):  # with the default recording continues
-        assert found[most].calls() == {"main": 1, "work": CALLS}
-    assert found["0"].kinds()["BufferFlush"] >= 2
-    assert "MeasurementOnOff" not in found["0"].kinds()
-    assert 1.8 * kept(found["1"]) < kept(found["2"]) < 2.2 * kept(found["1"])
-    assert found["2"].kinds()["MeasurementOnOff"] == 1
-
-
-def test_default_buffer_holds_this(many: Path, tmp_path: Path) -> None:
-    trace = record(many, tmp_path, str(CALLS))
-    assert trace.kinds() == {"Enter": CALLS + 1, "Leave": CALLS + 1}
+@pytest.mark.parametrize(("size", "flushes"), [("1G", "1"), ("1M", "1"), ("", "1"), ("100K", "0"), ("100K", "")])
+def test_nothing_stops(many: Path, tmp_path: Path, size: str, flushes: str) -> None:
+    """The buffer holds all events, or recording goes on after a flush, which is the default."""
+    trace = record(many, tmp_path, str(CALLS), env={"VT_BUFFER_SIZE": size, "VT_MAX_FLUSHES": flushes})
+    assert trace.calls() == {"main": 1, "work": CALLS}
+    assert (trace.kinds()["BufferFlush"] >= 2) == (size == "100K")
+    assert "MeasurementOnOff" not in trace.kinds()
 
 
 def test_share_of_threads(build: Builder, tmp_path: Path) -> None:
@@ -116,22 +98,14 @@ def test_thread_buffer_size(build: Builder, tmp_path: Path) -> None:
     assert 4 * IN_CHUNK < kept(trace, 1) <= 5 * IN_CHUNK + 4
 
 
-@pytest.mark.parametrize(("level", "lines"), [("0", 0), (None, 1), ("1", 1)])
-def test_messages_at_each_level(many: Path, tmp_path: Path, level: str | None, lines: int) -> None:
-    done = run(many, tmp_path, env={"VT_VERBOSE": level} if level else {})
+@pytest.mark.parametrize(("level", "lines"), [("0", [0]), ("", [1]), ("1", [1]), ("2", range(2, 99))])
+def test_messages_at_each_level(many: Path, tmp_path: Path, level: str, lines: Sequence[int]) -> None:
+    done = run(many, tmp_path, env={"VT_VERBOSE": level} | ({"VT_BUFFER_SIZE": "abc"} if level == "0" else {}))
     said = done.stderr.splitlines()
-    assert len(said) == lines
+    assert len(said) in lines
     assert done.stdout == "done 10\n"
-    for line in said:
-        assert line.startswith("vtrace: ")
-        assert line.endswith("vtunify many")
-
-
-def test_all_messages(many: Path, tmp_path: Path) -> None:
-    said = run(many, tmp_path, env={"VT_VERBOSE": "2"}).stderr.splitlines()
-    assert len(said) > 1
     assert all(line.startswith("vtrace: ") for line in said)
-    assert len([line for line in said if "vtunify many" in line]) == 1
+    assert sum(line.endswith("vtunify many") for line in said) == (level != "0")
 
 
 @pytest.mark.parametrize("name", ["results", "last week's", "a&b $c"])
@@ -181,28 +155,6 @@ def test_wrong_values_change_nothing(many: Path, tmp_path: Path, wrong: dict[str
         assert value in about[0]
     unify(tmp_path, "many")
     assert check(tmp_path / "many.trace").calls() == {"main": 1, "work": 10}
-
-
-def test_messages_on_wrong_values(tmp_path: Path) -> None:
-    """The message has the wrong value, the allowed values and the value that is used."""
-    said = {
-        "VT_BUFFER_SIZE=-1": "is not a size in bytes, K, M or G (at least 100K): 32M is used",
-        "VT_THREAD_BUFFER_SIZE=2G": "is too large (100K to 1G): 1G is used",
-        "VT_MAX_FLUSHES=-1": "is not a whole number (0 to 4294967295): 0 is used",
-        "VT_SYNC_FLUSH_LEVEL=101": "is too large (0 to 100): 100 is used",
-        "VT_VERBOSE=3": "is too large (0 to 2): 2 is used",
-        "VT_MAX_THREADS=0": "is too small (1 to 65536): 1 is used",
-        "VT_CLEAN=maybe": "is not yes or no: yes is used",
-    }
-    done = vtrace(tmp_path, "settings", env=dict(name.split("=") for name in said))
-    assert sorted(done.stderr.splitlines()) == sorted(f"vtrace: {name} {text}" for name, text in said.items())
-    done = vtrace(tmp_path, "settings", env={"VT_BUFFER_SIZE": "1K"})
-    assert done.stderr == "vtrace: VT_BUFFER_SIZE=1K is too small (at least 100K): 100K is used\n"
-
-
-def test_no_messages_on_wrong_values_when_silent(many: Path, tmp_path: Path) -> None:
-    done = run(many, tmp_path, env={"VT_BUFFER_SIZE": "abc", "VT_VERBOSE": "0"})
-    assert done.stderr == ""
 
 
 def test_empty_values_are_defaults(many: Path, tmp_path: Path) -> None:

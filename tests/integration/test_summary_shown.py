@@ -19,7 +19,6 @@ from support.synthetic_runs.archives import Foreign
 from support.synthetic_runs.local_files import Chunk, write_events
 from support.tools import command
 from support.users.terminal import on_terminal
-from vtrace.text import plain
 
 TABLES = (
     "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
@@ -84,30 +83,6 @@ def test_on_a_terminal(odd: Path) -> None:
     assert "0.001097" in narrow
     assert "imbalance" not in narrow
     assert "imbalance" in on_terminal([*command("vtrace"), "summary", odd, "--only", "regions"], odd.parent, columns=40)
-
-
-NAMES = ["\x1b]0;owned\x07[red]bold[/red]", 'line\nfeed,"quoted"\t', "=1+1", "ü\u202e\x9b2J"]
-
-
-def test_names_are_harmless(tmp_path: Path) -> None:
-    archive = Foreign(tmp_path / "a.trace")
-    events = [(10 * n + i, kind, n) for n in range(4) for i, kind in enumerate(("Enter", "Leave"))]
-    archive.events(0, events)
-    archive.begin_definitions()
-    archive.machine(length=40)
-    archive.location(0)
-    for number, name in enumerate(NAMES):
-        archive.region(number, name)
-    path = archive.close()
-    shown = on_terminal([*command("vtrace"), "summary", path, "--only", "regions"], tmp_path)
-    assert not {c for c in shown if not c.isprintable() and c not in "\x1b\n\r"}
-    assert "\x1b]" not in shown
-    assert all(plain(name) in shown for name in NAMES)
-    for words in (["summary", path], ["summary", path, "--csv"], ["diff", path, path, "--json"]):
-        assert not {c for c in vtrace(tmp_path, *words).stdout if not c.isprintable() and c != "\n"}
-    assert {row["region"] for row in summary(path)["regions"]} == set(NAMES)
-    rows = csv.DictReader(io.StringIO(vtrace(tmp_path, "summary", path, "--csv", "--only", "regions").stdout))
-    assert {row["region"] for row in rows} == set(map(plain, NAMES))
 
 
 def test_csv(odd: Path) -> None:

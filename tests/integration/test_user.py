@@ -260,20 +260,3 @@ def test_many_names_made_at_run_time(tmp_path: Path) -> None:
     assert (len(marked), len(texts)) == (1 + 3 * count // 2, count)
     definitions = vtrace(tmp_path, "dump", "many", "--no-records", "--only", "TEXT", check=False).stdout
     assert definitions.count("\n") in (0, count), "each text needs one definition (none after vtunify)"
-
-
-def test_hidden_by_a_filter(build: Builder, tmp_path: Path) -> None:
-    (tmp_path / "rules").write_text("given;second -- 0\n")
-    run(build("user.c", flags=MANUAL), tmp_path, env={"VT_FILTER_SPEC": "rules"})
-    unify(tmp_path, "user")
-    hidden = {"+given", "-given", "+second", "-second"}
-    assert story(check(tmp_path / "user.trace")) == [item for item in ALL if item not in hidden]
-
-
-def test_dump(build: Builder, tmp_path: Path) -> None:
-    run(build("user.c", flags=MANUAL), tmp_path)
-    shown = vtrace(tmp_path, "dump", "user").stdout
-    texts = ['MARKER steps <3> text="it went"', 'COMMENT text="half way"', "USER_SEND queue <1> tag=5 bytes=80"]
-    texts += ["METRIC level <1> value=-3", 'NOTE text="on a Monday"', "MEMBER of=METRIC id=1 group=weather"]
-    for text in texts:
-        assert text in shown

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,12 @@ OFF, ON, 0=-3, 1=9223372036854775807, 2=0.5, 3=-1e+300,
 MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRecv User messages 0 6 90,
 BufferFlush, OFF, ON
 """)
-SOURCES = ["user_free.F90", "user_fixed.F"]
+
+
+@pytest.fixture(params=["F90", "F"])
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program in free form and in fixed form."""
+    return Path(shutil.copy(PROGRAMS / "user_free.F90", tmp_path_factory.mktemp("form") / f"user.{request.param}"))
 
 
 def check_all(trace: Trace, around: list[str]) -> None:
@@ -38,20 +44,19 @@ def check_all(trace: Trace, around: list[str]) -> None:
     }  # fmt: skip
 
 
-def line_of(source: str, text: str) -> int:
+def line_of(source: Path, text: str) -> int:
     """The number of the first line that contains the text."""
-    lines = (PROGRAMS / source).read_text().splitlines()
+    lines = source.read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_macro(build: Builder, tmp_path: Path, source: str) -> None:
+def test_every_macro(build: Builder, tmp_path: Path, source: Path) -> None:
     trace = record(build(source, compiler="gfortran", flags=(*MANUAL, "-Wall")), tmp_path)
     check_all(trace, [])
     found = {region.name: (Path(region.file or "").name, region.line) for region in trace.regions.values()}
     begins = {"loop": "START('loop')", "given": "DEF('given'", "plain": "DEF('plain'", "made up": "START(name)"}
     assert {name: found[name] for name in begins} == {
-        name: (source, line_of(source, text)) for name, text in begins.items()
+        name: (source.name, line_of(source, text)) for name, text in begins.items()
     }
 
 
@@ -60,8 +65,7 @@ def test_with_functions(build: Builder, tmp_path: Path) -> None:
     check_all(trace, ["+main", "+user_free"])
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_without_the_macros(build: Builder, tmp_path: Path, source: str) -> None:
+def test_without_the_macros(build: Builder, tmp_path: Path, source: Path) -> None:
     program = build(source, compiler="gfortran", flags=MANUAL[:2])
     assert run(program, tmp_path).stdout.split() == ["1", "1"]
     assert names(tmp_path) == set()
@@ -88,7 +92,7 @@ def test_without_vtrace(build: Builder, tmp_path: Path) -> None:
         flags = (INCLUDE, "-DVTRACE", *more, stubs)
         program = build("user_free.F90", compiler="gfortran", flags=flags, output=f"free{len(more)}", plain=True)
         assert run(program, tmp_path).stdout.split() == ["1", "1"]
-    program = build("user_fixed.F", compiler="gfortran", flags=("-DVTRACE", "-static"), mode="seq")
+    program = build("user_free.F90", compiler="gfortran", flags=("-DVTRACE", "-static"), mode="seq")
     assert run(program, tmp_path).stdout.split() == ["1", "1"]
     assert names(tmp_path) == set()
 

@@ -11,7 +11,7 @@ import pytest
 from support.build import compilers
 from support.build.run import names, run
 from support.build.wrap import fake_compiler, is_instrumented, is_linked, seq, wrap, write_sources
-from support.tools import call, command, need
+from support.tools import call, need
 
 
 @pytest.fixture
@@ -73,30 +73,6 @@ def test_version_and_help(here: Path) -> None:
 # ---- Requests to a compiler ----
 
 
-def test_compiling_and_linking_apart(here: Path) -> None:
-    seq(here, "-O2", "-c", "main.c")
-    seq(here, "-O2", "-c", "twice.c", "-o", "other.o")
-    assert is_instrumented(here / "main.o")
-    assert is_instrumented(here / "other.o")
-    seq(here, "main.o", "other.o", "-o", "program")
-    assert is_linked(here / "program")
-    run(here / "program", here)
-    assert {"program.1.def.z", "program.1.events.z", "program.uctl"} <= names(here)
-
-
-def test_several_sources_at_once_and_the_default_name(here: Path) -> None:
-    seq(here, "main.c", "twice.c")
-    run(here / "a.out", here)
-    assert {"a.1.def.z", "a.1.events.z", "a.uctl"} <= names(here)
-
-
-@pytest.mark.parametrize("option", ["-E", "-M", "-MM", "-fsyntax-only"])
-def test_options_without_output_code_are_passed_on(here: Path, option: str) -> None:
-    own = call([need("gcc"), option, "mpi.c" if option == "-MM" else "main.c"], here, check=False)
-    done = seq(here, option, "mpi.c" if option == "-MM" else "main.c", check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (own.returncode, own.stdout, own.stderr)
-
-
 def test_assembler_and_dependences(here: Path) -> None:
     seq(here, "-S", "-MD", "-MF", "main.d", "main.c")
     assert re.search("call.*(__cyg_profile_func_enter|__fentry__)", (here / "main.s").read_text())
@@ -130,14 +106,6 @@ def test_response_files(here: Path) -> None:
     run(here / "program", here)
 
 
-def test_shared_libraries(here: Path) -> None:
-    seq(here, "-shared", "-fPIC", "twice.c", "-o", "libtwice.so")
-    assert is_linked(here / "libtwice.so")
-    seq(here, "main.c", "-L.", "-ltwice", f"-Wl,-rpath,{here}", "-o", "program")
-    run(here / "program", here)
-    assert "program.1.events.z" in names(here)
-
-
 @pytest.mark.parametrize("linker", ["bfd", "gold"])
 def test_linkers_and_their_flags(here: Path, linker: str) -> None:
     need(f"ld.{linker}")
@@ -153,13 +121,6 @@ def test_relocatable_objects(here: Path) -> None:
     wrap(here, "-r", "both.o", "-o", "again.o")
     seq(here, "again.o", "-o", "program")
     run(here / "program", here)
-
-
-def test_source_from_standard_input(here: Path) -> None:
-    words = [*command("vtrace-cc"), "-vt:cc", need("gcc"), "-vt:seq", "-x", "c", "-", "-o", "program"]
-    call(words, here, stdin="int main(void) { return 0; }\n")
-    run(here / "program", here)
-    assert "program.1.events.z" in names(here)
 
 
 @pytest.mark.parametrize("option", ["-static", "-static-pie"])
@@ -289,34 +250,8 @@ def test_a_directory_named_like_the_systems_is_the_users(here: Path) -> None:
     assert is_instrumented(here / "again.o")
 
 
-def test_clang(here: Path) -> None:
-    wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "main.c")
-    wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "twice.c")
-    assert is_instrumented(here / "twice.o")
-    # A link only: clang would warn about an unused option for compiling.
-    done = wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "main.o", "twice.o", "-o", "program")
-    assert done.stderr == ""
-    run(here / "program", here)
-    assert "program.1.events.z" in names(here)
-
-
 def test_clang_for_gprof(here: Path) -> None:
     """clang inserts the call of mcount and that of the enter hook after inlining: the code must have both calls."""
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-pg", "-S", "twice.c")
     assembly = (here / "twice.s").read_text()
     assert all(name in assembly for name in ("mcount", "__cyg_profile_func_enter", "__cyg_profile_func_exit"))
-
-
-def test_cxx(here: Path) -> None:
-    (here / "hello.cc").write_text("#include <string>\nint main() { return std::string(2, 'x').size() != 2; }\n")
-    wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")
-    run(here / "hello", here)
-    assert "hello.1.events.z" in names(here)
-
-
-def test_fortran(here: Path) -> None:
-    need("gfortran")
-    (here / "hello.f90").write_text("program hello\n  call greet()\ncontains\n  subroutine greet()\n  end\nend\n")
-    wrap(here, "-O1", "hello.f90", "-o", "hello", wrapper="vtrace-fc")
-    run(here / "hello", here)
-    assert "hello.1.events.z" in names(here)

@@ -10,7 +10,7 @@ import pytest
 
 from support.build.run import names, run
 from support.build.wrap import MPI_C, fake_compiler, has_shim, is_instrumented, is_linked, seq, wrap, write_sources
-from support.tools import call, command, need, unavailable
+from support.tools import call, need, unavailable
 from vtrace.paths import LIB
 
 
@@ -169,19 +169,3 @@ def test_mpi_in_a_library_only(here: Path) -> None:
     wrap(here, "prog.c", "-L.", "-llib", f"-Wl,-rpath,{here}", "-o", "prog")
     assert has_shim(here / "prog")
     run(here / "prog", here)
-
-
-def test_cmake_takes_it_as_a_compiler(here: Path) -> None:
-    cmake = need("cmake")
-    (here / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(Threads REQUIRED)\n"
-        "add_library(twice SHARED twice.c)\nadd_executable(p main.c)\ntarget_link_libraries(p twice)\n"
-    )
-    wrapper = here / "cc"
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(command("vtrace-cc"))} "$@"\n')
-    wrapper.chmod(0o755)
-    # The test programs of CMake must not leave files in the source directory.
-    call([cmake, "-S", ".", "-B", "build", f"-DCMAKE_C_COMPILER={wrapper}"], here)
-    call([cmake, "--build", "build"], here)
-    run(here / "build" / "p", here)
-    assert "p.1.events.z" in names(here)

@@ -18,10 +18,7 @@ static _Atomic long by_threads;
 static _Atomic int all_made;
 static sigset_t timer; /* for main only */
 
-KEEP void work(void)
-{
-    sink++;
-}
+KEEP void work(void) { sink++; }
 
 KEEP void child(void)
 {

@@ -4,18 +4,14 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 int main(int argc, char **argv)
 {
     long calls = argc > 1 ? atol(argv[1]) : 10;
     for (long i = 0; i < calls; i++) {
         if (i == calls / 2)
-            for (int fd = 0; fd < 1024; fd++)
-                close(fd);
+            for (int fd = 0; fd < 1024; fd++) close(fd);
         work(i);
     }
     return 0;

@@ -11,10 +11,7 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 static int no_files(void)
 {

@@ -5,23 +5,15 @@
 
 static volatile long sink;
 
-KEEP void before(long i)
-{
-    sink += i;
-}
+KEEP void before(long i) { sink += i; }
 
-KEEP void after(long i)
-{
-    sink += i;
-}
+KEEP void after(long i) { sink += i; }
 
 int main(void)
 {
-    for (long i = 0; i < 3; i++)
-        before(i);
+    for (long i = 0; i < 3; i++) before(i);
     if (daemon(1, 1)) return 1;
-    for (long i = 0; i < 5; i++)
-        after(i);
+    for (long i = 0; i < 5; i++) after(i);
     puts("done");
     return 0;
 }

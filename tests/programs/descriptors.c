@@ -10,10 +10,7 @@
 static volatile long sink;
 static _Atomic int done, wrong;
 
-KEEP void work(void)
-{
-    sink++;
-}
+KEEP void work(void) { sink++; }
 
 static QUIET void *write_to_closed(void *unused)
 {

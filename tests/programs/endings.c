@@ -7,15 +7,11 @@
 static volatile long sink;
 static long calls;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 static QUIET void all(void)
 {
-    for (long i = 0; i < calls; i++)
-        work(i);
+    for (long i = 0; i < calls; i++) work(i);
 }
 
 static QUIET void *leave(void *unused)
@@ -26,29 +22,19 @@ static QUIET void *leave(void *unused)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        return 2;
+    if (argc != 3) return 2;
     const char *how = argv[1];
     calls = atol(argv[2]);
     all();
-    if (!strcmp(how, "exit"))
-        exit(0);
-    if (!strcmp(how, "_exit"))
-        _exit(0);
-    if (!strcmp(how, "quick_exit"))
-        quick_exit(0);
-    if (!strcmp(how, "abort"))
-        abort();
-    if (!strcmp(how, "segv"))
-        *(volatile int *)8 = 0;
-    if (!strcmp(how, "kill"))
-        kill(getpid(), SIGKILL);
-    if (!strcmp(how, "atexit"))
-        atexit(all);
-    if (!strcmp(how, "true"))
-        execl("/bin/true", "true", (char *)0);
-    if (!strcmp(how, "again"))
-        execl("/proc/self/exe", argv[0], "return", argv[2], (char *)0);
+    if (!strcmp(how, "exit")) exit(0);
+    if (!strcmp(how, "_exit")) _exit(0);
+    if (!strcmp(how, "quick_exit")) quick_exit(0);
+    if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "segv")) *(volatile int *)8 = 0;
+    if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
+    if (!strcmp(how, "atexit")) atexit(all);
+    if (!strcmp(how, "true")) execl("/bin/true", "true", (char *)0);
+    if (!strcmp(how, "again")) execl("/proc/self/exe", argv[0], "return", argv[2], (char *)0);
     if (!strcmp(how, "thread")) {
         pthread_t thread;
         pthread_create(&thread, 0, leave, 0);

@@ -7,10 +7,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
-static void use_file(void)
-{
-    close(open("/dev/null", O_WRONLY));
-}
+static void use_file(void) { close(open("/dev/null", O_WRONLY)); }
 
 static void use_at_exit(int code, void *unused)
 {
@@ -19,33 +16,26 @@ static void use_at_exit(int code, void *unused)
     use_file();
 }
 
-__attribute__((destructor)) static void destroy(void)
-{
-    use_file();
-}
+__attribute__((destructor)) static void destroy(void) { use_file(); }
 
 #ifdef LIB
 __attribute__((constructor)) static void construct(void)
 {
-    if (getenv("EARLY"))
-        on_exit(use_at_exit, NULL);
+    if (getenv("EARLY")) on_exit(use_at_exit, NULL);
     atexit(use_file);
     at_quick_exit(use_file);
 }
 #else
 static void *leave(void *pause)
 {
-    if (pause)
-        usleep(20000);
-    else
-        exit(0);
+    if (pause) usleep(20000);
+    else exit(0);
     return NULL;
 }
 
 static void in_child(pid_t child)
 {
-    if (!child)
-        exit(0);
+    if (!child) exit(0);
     waitpid(child, NULL, 0);
 }
 
@@ -54,20 +44,15 @@ int main(int argc, char **argv)
     const char *how = argc == 3 ? argv[1] : "";
     void *library = dlopen(argv[argc - 1], RTLD_NOW);
     pthread_t thread;
-    if (!library)
-        return 2;
+    if (!library) return 2;
     use_file();
     atexit(use_file);
     on_exit(use_at_exit, NULL);
     at_quick_exit(use_file);
-    if (!strcmp(how, "dlclose"))
-        dlclose(library);
-    if (!strcmp(how, "fork"))
-        in_child(fork());
-    if (!strcmp(how, "_Fork"))
-        in_child(_Fork());
-    if (!strcmp(how, "quick_exit"))
-        quick_exit(0);
+    if (!strcmp(how, "dlclose")) dlclose(library);
+    if (!strcmp(how, "fork")) in_child(fork());
+    if (!strcmp(how, "_Fork")) in_child(_Fork());
+    if (!strcmp(how, "quick_exit")) quick_exit(0);
     if (!strcmp(how, "thread")) {
         pthread_create(&thread, NULL, leave, NULL);
         pthread_join(thread, NULL);

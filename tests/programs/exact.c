@@ -17,30 +17,15 @@ void alias_of_known(void) __attribute__((alias("known")));
 void absent(void) __attribute__((weak));
 void entry(int i);
 
-static __attribute__((constructor)) KEEP void begins(void)
-{
-    sink = 1;
-}
+static __attribute__((constructor)) KEEP void begins(void) { sink = 1; }
 
-static __attribute__((destructor)) KEEP void ends(void)
-{
-    sink = 2;
-}
+static __attribute__((destructor)) KEEP void ends(void) { sink = 2; }
 
-static KEEP void last(void)
-{
-    sink = 3;
-}
+static KEEP void last(void) { sink = 3; }
 
-KEEP void known(void)
-{
-    sink++;
-}
+KEEP void known(void) { sink++; }
 
-static KEEP void leaf(int i)
-{
-    sink += clamp(i, 10);
-}
+static KEEP void leaf(int i) { sink += clamp(i, 10); }
 
 static KEEP void nest(int i)
 {
@@ -73,53 +58,35 @@ KEEP int ackermann(int m, int n)
     return r;
 }
 
-static KEEP int add(int a, int b)
-{
-    return a + b;
-}
+static KEEP int add(int a, int b) { return a + b; }
 
-static KEEP int subtract(int a, int b)
-{
-    return a - b;
-}
+static KEEP int subtract(int a, int b) { return a - b; }
 
 static KEEP double total(int n, ...)
 {
     va_list list;
     double sum = 0;
     va_start(list, n);
-    for (int i = 0; i < n; i++)
-        sum += i % 2 ? va_arg(list, double) : va_arg(list, int);
+    for (int i = 0; i < n; i++) sum += i % 2 ? va_arg(list, double) : va_arg(list, int);
     va_end(list);
     return sum;
 }
 
-static KEEP int compare(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
+static KEEP int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-static KEEP void helper(int i)
-{
-    sink += i;
-}
+static KEEP void helper(int i) { sink += i; }
 
-static int small(int i)
-{
-    return twice(i) - 1;
-}
+static int small(int i) { return twice(i) - 1; }
 
 static void once(int n)
 {
-    for (int i = 0; i < n; i++)
-        helper(small(i));
+    for (int i = 0; i < n; i++) helper(small(i));
 }
 
 /* gcc splits off the part after the test, and inlines the test. */
 static int split(int *count, int i)
 {
-    if (i % 4)
-        return i;
+    if (i % 4) return i;
     for (int k = 0; k < 3; k++) {
         printf("%d ", small(i + k));
         (*count)++;
@@ -136,26 +103,20 @@ int main(void)
     int numbers[] = {1, 2, 3, 4}, count = 0;
     double sum = 0;
     atexit(last);
-    for (int i = 0; i < 8; i++)
-        nest(i);
+    for (int i = 0; i < 8; i++) nest(i);
     printf("%d ", even(10));
     printf("%d\n", ackermann(2, 3));
-    for (int i = 0; i < 24; i++)
-        sink += by_pointer[i % 2](i, 3);
-    for (int i = 0; i < 7; i++)
-        sum += total(4, i, 0.5, i, 0.25);
+    for (int i = 0; i < 24; i++) sink += by_pointer[i % 2](i, 3);
+    for (int i = 0; i < 7; i++) sum += total(4, i, 0.5, i, 0.25);
     qsort(numbers, 4, sizeof numbers[0], compare);
     for (int i = 0; i < 3; i++) {
         known();
         alias_of_known();
     }
-    if (absent)
-        absent();
+    if (absent) absent();
     once(6);
-    for (int i = 0; i < 12; i++)
-        count += split(&count, i) < 0;
-    for (int i = 0; i < 5; i++)
-        entry(i);
+    for (int i = 0; i < 12; i++) count += split(&count, i) < 0;
+    for (int i = 0; i < 5; i++) entry(i);
     printf("%g %d %d\n", sum, sink, count);
     return 0;
 }

@@ -12,20 +12,11 @@
 
 static volatile int sink;
 
-template <typename T> KEEP T largest(T a, T b)
-{
-    return a < b ? b : a;
-}
+template <typename T> KEEP T largest(T a, T b) { return a < b ? b : a; }
 
-template <typename T> KEEP T sum(T last)
-{
-    return last;
-}
+template <typename T> KEEP T sum(T last) { return last; }
 
-template <typename T, typename... Rest> KEEP T sum(T first, Rest... rest)
-{
-    return first + sum<T>(rest...);
-}
+template <typename T, typename... Rest> KEEP T sum(T first, Rest... rest) { return first + sum<T>(rest...); }
 
 struct Shape {
     virtual ~Shape() = default;
@@ -63,15 +54,9 @@ struct Vec {
     int &at(int i) { return i ? y : x; }
 };
 
-KEEP Vec operator+(Vec a, Vec b)
-{
-    return {a.x + b.x, a.y + b.y};
-}
+KEEP Vec operator+(Vec a, Vec b) { return {a.x + b.x, a.y + b.y}; }
 
-template <typename F, typename T> static KEEP void apply(F f, T value)
-{
-    f(value);
-}
+template <typename F, typename T> static KEEP void apply(F f, T value) { f(value); }
 
 struct Once {
     KEEP Once() { sink = 1; }
@@ -88,59 +73,46 @@ struct Less {
     bool operator()(int a, int b) const { return a < b; }
 };
 
-namespace {
+namespace
+{
 struct Hidden {
     KEEP int secret(int i) const { return 2 * sink + i; }
 };
 } // namespace
 
-static KEEP int by_value(Counted c)
-{
-    return c.get();
-}
+static KEEP int by_value(Counted c) { return c.get(); }
 
 int main()
 {
     double result = 0;
-    for (int i = 0; i < 4; i++)
-        result += largest(i, 2);
-    for (int i = 0; i < 3; i++)
-        result += largest(i * 0.5, 1.0);
-    for (int i = 0; i < 2; i++)
-        result += sum(i, 2, 3);
+    for (int i = 0; i < 4; i++) result += largest(i, 2);
+    for (int i = 0; i < 3; i++) result += largest(i * 0.5, 1.0);
+    for (int i = 0; i < 2; i++) result += sum(i, 2, 3);
     for (int i = 0; i < 5; i++) {
         Square square(i);
         Both both(i);
         const Shape *volatile shapes[] = {&square, &both};
         const Named *volatile named = &both;
-        for (const Shape *shape : shapes)
-            result += shape->area();
-        if (i)
-            result += named->name()[0];
+        for (const Shape *shape : shapes) result += shape->area();
+        if (i) result += named->name()[0];
     }
     for (int i = 0; i < 6; i++) {
         Counted counted(i);
-        if (i % 2)
-            result += by_value(counted);
+        if (i % 2) result += by_value(counted);
     }
     Vec v{1, 2};
-    for (int i = 0; i < 7; i++)
-        v = v + Vec{i, v.at(i % 2)};
-    for (int i = 0; i < 8; i++)
-        apply([&](int x) KEEP { result += x; }, i);
+    for (int i = 0; i < 7; i++) v = v + Vec{i, v.at(i % 2)};
+    for (int i = 0; i < 8; i++) apply([&](int x) KEEP { result += x; }, i);
     auto generic = [&](auto x) KEEP { result += x; };
     for (int i = 0; i < 2; i++) {
         apply(generic, i);
         apply(generic, i * 0.5);
     }
     std::function<int(int)> function = [](int x) KEEP { return x + sink; };
-    for (int i = 0; i < 5; i++)
-        result += function(i) > 0;
-    for (int i = 0; i < 3; i++)
-        result += only() + Hidden().secret(i);
+    for (int i = 0; i < 5; i++) result += function(i) > 0;
+    for (int i = 0; i < 3; i++) result += only() + Hidden().secret(i);
     std::vector<int> numbers;
-    for (int i = 0; i < 200; i++)
-        numbers.push_back(i * 37 % 101);
+    for (int i = 0; i < 200; i++) numbers.push_back(i * 37 % 101);
     std::sort(numbers.begin(), numbers.end(), Less());
     std::printf("%g %d %d %d\n", result, v.x, v.y, numbers[100]);
     return 0;

@@ -13,8 +13,10 @@
 namespace co = std;
 #else
 /* clang 14 looks for the library's part of coroutines in std::experimental. */
-namespace std {
-namespace experimental {
+namespace std
+{
+namespace experimental
+{
 template <typename R, typename...> struct coroutine_traits {
     using promise_type = typename R::promise_type;
 };
@@ -55,25 +57,13 @@ namespace co = std::experimental;
 
 static volatile int sink;
 
-static KEEP void made(int i)
-{
-    sink = i + 2;
-}
+static KEEP void made(int i) { sink = i + 2; }
 
-static KEEP void ended()
-{
-    sink = -1;
-}
+static KEEP void ended() { sink = -1; }
 
-static KEEP void awaited(int i)
-{
-    sink = i + 4;
-}
+static KEEP void awaited(int i) { sink = i + 4; }
 
-static KEEP void resumed(int i)
-{
-    sink = i + 5;
-}
+static KEEP void resumed(int i) { sink = i + 5; }
 
 struct Guard {
     KEEP ~Guard() { sink = -2; }
@@ -167,8 +157,7 @@ static KEEP int walk(int n)
 {
     int total = 0;
     Generator generator = count(n);
-    while (generator.next())
-        total += generator.handle.promise().value;
+    while (generator.next()) total += generator.handle.promise().value;
     generator.handle.destroy();
     return total;
 }
@@ -177,8 +166,7 @@ static KEEP int stop(int most)
 {
     int total = 0;
     Generator generator = count(10);
-    while (generator.next() && generator.handle.promise().value < most)
-        total++;
+    while (generator.next() && generator.handle.promise().value < most) total++;
     generator.handle.destroy();
     return total;
 }
@@ -186,10 +174,8 @@ static KEEP int stop(int most)
 int main()
 {
     int total = 0;
-    for (int i = 0; i < 3; i++)
-        total += walk(5);
-    for (int i = 0; i < 2; i++)
-        total += stop(2);
+    for (int i = 0; i < 3; i++) total += walk(5);
+    for (int i = 0; i < 2; i++) total += stop(2);
     for (int i = 0; i < 4; i++) {
         Detached detached = chain(i);
         detached.handle.resume();

@@ -10,25 +10,13 @@ KEEP void lib_leaf(int i);
 KEEP void lib_step(int i);
 void entry(int i);
 
-static __attribute__((constructor)) KEEP void lib_begin(void)
-{
-    sink = 1;
-}
+static __attribute__((constructor)) KEEP void lib_begin(void) { sink = 1; }
 
-static __attribute__((destructor)) KEEP void lib_end(void)
-{
-    sink = 2;
-}
+static __attribute__((destructor)) KEEP void lib_end(void) { sink = 2; }
 
-static int lib_small(int i)
-{
-    return twice(i) + clamp(i, 3);
-}
+static int lib_small(int i) { return twice(i) + clamp(i, 3); }
 
-KEEP void lib_leaf(int i)
-{
-    sink += lib_small(i);
-}
+KEEP void lib_leaf(int i) { sink += lib_small(i); }
 
 KEEP void lib_step(int i)
 {
@@ -40,7 +28,6 @@ KEEP void lib_step(int i)
 
 KEEP void entry(int i)
 {
-    for (int k = 0; k < 4; k++)
-        lib_step(i + k);
+    for (int k = 0; k < 4; k++) lib_step(i + k);
     sink--;
 }

@@ -20,10 +20,7 @@ DEFINE(0) DEFINE(1) DEFINE(2) DEFINE(3) DEFINE(4) DEFINE(5) DEFINE(6) DEFINE(7)
 static void (*const functions[MOST])(long) = {w0, w1, w2, w3, w4, w5, w6, w7};
 /* clang-format on */
 
-static QUIET long wanted(int number)
-{
-    return 100 + 10 * number + rank;
-}
+static QUIET long wanted(int number) { return 100 + 10 * number + rank; }
 
 static QUIET void calls(int number)
 {

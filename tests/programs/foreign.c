@@ -17,14 +17,11 @@ int main(void)
 {
     char bytes[100] = {0};
     pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, take, NULL);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, take, NULL);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     int fd = open("file", O_RDWR | O_CREAT, 0600);
     for (int i = 0; i < 5; i++)
-        if (write(fd, bytes, sizeof bytes) != sizeof bytes)
-            return 1;
+        if (write(fd, bytes, sizeof bytes) != sizeof bytes) return 1;
     close(fd);
     return 0;
 }

@@ -34,10 +34,7 @@ static sigjmp_buf back;
 static ucontext_t first, second;
 static int is_child;
 
-static QUIET int is(const char *name)
-{
-    return !strcmp(how, name);
-}
+static QUIET int is(const char *name) { return !strcmp(how, name); }
 
 static QUIET void work(void)
 {
@@ -47,20 +44,11 @@ static QUIET void work(void)
     while ((t.tv_sec - begin.tv_sec) * 1000000 + (t.tv_nsec - begin.tv_nsec) / 1000 < microseconds);
 }
 
-static KEEP void landed(void)
-{
-    sink += 2;
-}
+static KEEP void landed(void) { sink += 2; }
 
-static KEEP void settled(void)
-{
-    sink += 3;
-}
+static KEEP void settled(void) { sink += 3; }
 
-static KEEP void last(void)
-{
-    sink += 4;
-}
+static KEEP void last(void) { sink += 4; }
 
 static KEEP void cleaned(void *unused)
 {
@@ -68,10 +56,7 @@ static KEEP void cleaned(void *unused)
     sink += 5;
 }
 
-static KEEP void in_child(void)
-{
-    sink += 6;
-}
+static KEEP void in_child(void) { sink += 6; }
 
 static KEEP void h1(void)
 {
@@ -86,10 +71,7 @@ static KEEP void on_signal(int number)
     sink++;
 }
 
-static KEEP int snooze(void)
-{
-    return usleep((useconds_t)(microseconds / 10));
-}
+static KEEP int snooze(void) { return usleep((useconds_t)(microseconds / 10)); }
 
 static KEEP __attribute__((noreturn)) void dies(void)
 {
@@ -225,15 +207,9 @@ static QUIET void threads(int n)
     for (int i = 0; i < n; i++) pthread_join(thread[i], NULL);
 }
 
-static KEEP void ping(void)
-{
-    sink += 7;
-}
+static KEEP void ping(void) { sink += 7; }
 
-static KEEP void pong(void)
-{
-    sink += 8;
-}
+static KEEP void pong(void) { sink += 8; }
 
 static KEEP void second_stack(void)
 {
@@ -289,8 +265,8 @@ static QUIET void handle_signals(char *above)
     struct sigaction action = {.sa_handler = on_signal};
     stack_t stack = {.ss_size = STACK};
     if (is("above")) stack.ss_sp = above;
-    else if (is("stack") || is("below")) stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
-                                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    else if (is("stack") || is("below"))
+        stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack.ss_sp) {
         if (sigaltstack(&stack, NULL)) abort();
         action.sa_flags = SA_ONSTACK;

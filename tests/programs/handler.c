@@ -7,15 +7,9 @@ static volatile long sink, handlers, finished;
 static long signals;
 static pthread_t target;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
-KEEP void handled(void)
-{
-    handlers++;
-}
+KEEP void handled(void) { handlers++; }
 
 static void on_signal(int unused)
 {
@@ -28,28 +22,25 @@ static QUIET void *send(void *unused)
     for (long i = 0; i < signals && !finished; i++) {
         long before = handlers;
         pthread_kill(target, SIGUSR1);
-        while (handlers == before && !finished)
-            ;
+        while (handlers == before && !finished);
     }
     return unused;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        return 2;
+    if (argc != 3) return 2;
     pthread_t sender;
     long calls = atol(argv[1]);
     signals = atol(argv[2]);
     target = pthread_self();
     signal(SIGUSR1, on_signal);
     pthread_create(&sender, 0, send, 0);
-    while (!handlers)
-        ;
+    while (!handlers);
     for (long i = 0; i < calls; i++) {
         long seen = handlers;
-        while (i % 1000 == 0 && handlers == seen && handlers < signals)
-            ; /* the other thread may have to wait for a processor */
+        while (i % 1000 == 0 && handlers == seen &&
+               handlers < signals); /* the other thread may have to wait for a processor */
         work(i);
     }
     finished = 1;

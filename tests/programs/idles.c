@@ -7,10 +7,7 @@
 static volatile long sink;
 static double seconds;
 
-KEEP void leaf(void)
-{
-    sink++;
-}
+KEEP void leaf(void) { sink++; }
 
 QUIET static void rest(double time)
 {
@@ -26,7 +23,8 @@ QUIET static void *body(void *is_first)
         leaf();
         rest(0.001);
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (is_first && (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) * 1e-9 < 2 * seconds);
+    } while (is_first &&
+             (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) * 1e-9 < 2 * seconds);
     for (;;) pause();
     return NULL;
 }

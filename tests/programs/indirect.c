@@ -20,10 +20,7 @@ static int one(int x)
     return x + 1;
 }
 
-static int (*choose(void))(int)
-{
-    return one;
-}
+static int (*choose(void))(int) { return one; }
 
 int chosen(int x) __attribute__((ifunc("choose")));
 

@@ -26,14 +26,10 @@ KEEP void deep1(void)
 
 KEEP void catcher(void)
 {
-    if (!setjmp(back))
-        deep1();
+    if (!setjmp(back)) deep1();
 }
 
-KEEP void after(void)
-{
-    sink++;
-}
+KEEP void after(void) { sink++; }
 
 int main(void)
 {

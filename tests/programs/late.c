@@ -30,15 +30,9 @@ QUIET void *malloc(size_t bytes)
     return arena + at;
 }
 
-QUIET void free(void *block)
-{
-    (void)block;
-}
+QUIET void free(void *block) { (void)block; }
 
-QUIET void *calloc(size_t n, size_t bytes)
-{
-    return memset(malloc(n * bytes), 0, n * bytes);
-}
+QUIET void *calloc(size_t n, size_t bytes) { return memset(malloc(n * bytes), 0, n * bytes); }
 
 QUIET void *realloc(void *block, size_t bytes)
 {
@@ -49,10 +43,7 @@ QUIET void *realloc(void *block, size_t bytes)
     return more;
 }
 
-QUIET static void on_signal(int number)
-{
-    entry(number);
-}
+QUIET static void on_signal(int number) { entry(number); }
 
 int main(int argc, char **argv)
 {
@@ -62,7 +53,6 @@ int main(int argc, char **argv)
     signal(SIGUSR1, on_signal);
     armed = 1;
     void *volatile block = malloc(10);
-    for (int i = 0; i < 2; i++)
-        entry(i);
+    for (int i = 0; i < 2; i++) entry(i);
     return block ? 0 : 2;
 }

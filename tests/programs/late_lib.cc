@@ -6,13 +6,7 @@ static volatile int sink;
 
 namespace late
 {
-KEEP void inner(int i)
-{
-    sink = sink + i;
-}
-}
+KEEP void inner(int i) { sink = sink + i; }
+} // namespace late
 
-extern "C" void entry(int i)
-{
-    late::inner(i);
-}
+extern "C" void entry(int i) { late::inner(i); }

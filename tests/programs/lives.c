@@ -37,10 +37,7 @@ static QUIET void *plain(void *unused)
     return unused;
 }
 
-static QUIET int plain11(void *unused)
-{
-    return plain(unused) != NULL;
-}
+static QUIET int plain11(void *unused) { return plain(unused) != NULL; }
 
 static QUIET void *waits(void *unused)
 {
@@ -186,7 +183,4 @@ static QUIET int run(const char *how, int n)
     return 0;
 }
 
-int main(int argc, char **argv)
-{
-    return argc > 1 ? run(argv[1], argc > 2 ? atoi(argv[2]) : 0) : 2;
-}
+int main(int argc, char **argv) { return argc > 1 ? run(argv[1], argc > 2 ? atoi(argv[2]) : 0) : 2; }

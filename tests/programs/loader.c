@@ -5,10 +5,7 @@
 
 static volatile int sink;
 
-KEEP void between(void)
-{
-    sink++;
-}
+KEEP void between(void) { sink++; }
 
 int main(int argc, char **argv)
 {
@@ -20,8 +17,7 @@ int main(int argc, char **argv)
         }
         void (*entry)(int);
         *(void **)&entry = dlsym(library, "entry");
-        for (int k = 0; k < 3; k++)
-            entry(k);
+        for (int k = 0; k < 3; k++) entry(k);
         dlclose(library);
         between();
     }

@@ -5,16 +5,12 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 int main(int argc, char **argv)
 {
     long calls = argc > 1 ? atol(argv[1]) : 10;
-    for (long i = 0; i < calls; i++)
-        work(i);
+    for (long i = 0; i < calls; i++) work(i);
     if (argc > 3) close(open(argv[3], O_RDONLY));
     printf("done %ld\n", calls);
     return argc > 2 ? atoi(argv[2]) : 0;

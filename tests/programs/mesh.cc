@@ -29,15 +29,13 @@ struct Vec {
     Vec cross(const Vec &o) const { return {y * o.z - z * o.y, z * o.x - x * o.z, x * o.y - y * o.x}; }
 };
 
-template <typename T> T middle(T low, T value, T high)
-{
-    return std::max(low, std::min(value, high));
-}
+template <typename T> T middle(T low, T value, T high) { return std::max(low, std::min(value, high)); }
 
 static Index iterations;
 
-class Domain {
-public:
+class Domain
+{
+  public:
     KEEP explicit Domain(Index side);
     Index elements() const { return Index(m_e.size()); }
     Index nodes() const { return Index(m_position.size()); }
@@ -54,7 +52,7 @@ public:
     Real &dt() { return m_dt; }
     bool fixed(Index n) const { return m_fixed[std::size_t(n)]; }
 
-private:
+  private:
     std::vector<Index> m_corners;
     std::vector<Vec> m_position, m_velocity, m_force;
     std::vector<Real> m_mass, m_e, m_p, m_v, m_v0;
@@ -62,10 +60,7 @@ private:
     Real m_dt = 1e-3;
 };
 
-static inline Real triple(const Vec &a, const Vec &b, const Vec &c)
-{
-    return a.dot(b.cross(c));
-}
+static inline Real triple(const Vec &a, const Vec &b, const Vec &c) { return a.dot(b.cross(c)); }
 
 static inline Real volume_of(const Vec c[8])
 {
@@ -126,7 +121,8 @@ static inline void add_hourglass(Domain &d, Index i, const Vec c[8], Vec f[8], R
 
 static KEEP Real element_force(Domain &d, Index i)
 {
-    static const Index faces[6][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
+    static const Index faces[6][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
+                                      {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
     Vec c[8], f[8] = {};
     collect(d, i, c);
     Real volume = std::abs(volume_of(c));

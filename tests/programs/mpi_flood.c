@@ -7,10 +7,7 @@
 static volatile long sink;
 static int rank, ranks, null;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 KEEP void round_trip(long calls)
 {

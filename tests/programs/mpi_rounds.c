@@ -5,10 +5,7 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink = i;
-}
+KEEP void work(long i) { sink = i; }
 
 int main(int argc, char **argv)
 {
@@ -17,8 +14,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     long calls = atol(argv[1]) / (rank ? 10 : 1), rounds = atol(argv[2]);
     for (long round = 0; round < rounds; round++) {
-        for (long i = 0; i < calls; i++)
-            work(i);
+        for (long i = 0; i < calls; i++) work(i);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Finalize();

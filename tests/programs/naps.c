@@ -18,8 +18,7 @@ static QUIET int sleeps(long seconds, long ns)
 
 static QUIET void check(int good, const char *what)
 {
-    if (good)
-        return;
+    if (good) return;
     fprintf(stderr, "%s\n", what);
     failed = 1;
 }
@@ -36,15 +35,11 @@ KEEP void nap(void)
     check(sleeps(0, 1) == 0 && errno == 78, "errno of a success");
 }
 
-KEEP void too_short(void)
-{
-    check(sleeps(0, -1) == -1 && errno == EINVAL, "errno of a failure");
-}
+KEEP void too_short(void) { check(sleeps(0, -1) == -1 && errno == EINVAL, "errno of a failure"); }
 
 KEEP void *body(void *unused)
 {
-    for (long i = 0; i < calls; i++)
-        nap();
+    for (long i = 0; i < calls; i++) nap();
     pthread_barrier_wait(&meeting);
     return unused;
 }
@@ -57,20 +52,16 @@ KEEP void on_signal(int number)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        return 2;
+    if (argc != 3) return 2;
     pthread_t threads[MAX_THREADS];
     int n = atoi(argv[1]) < MAX_THREADS ? atoi(argv[1]) : MAX_THREADS;
     calls = atol(argv[2]);
     pthread_barrier_init(&meeting, 0, (unsigned)n + 1);
     for (int i = 0; i < n; i++)
-        if (pthread_create(&threads[i], 0, body, 0))
-            return 1;
+        if (pthread_create(&threads[i], 0, body, 0)) return 1;
     pthread_barrier_wait(&meeting);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], 0);
-    for (long i = 0; i < calls; i++)
-        nap();
+    for (int i = 0; i < n; i++) pthread_join(threads[i], 0);
+    for (long i = 0; i < calls; i++) nap();
     too_short();
     signal(SIGUSR1, on_signal);
     raise(SIGUSR1);

@@ -5,10 +5,7 @@
 
 static volatile int sink;
 
-static KEEP void leaf(int i)
-{
-    sink += i;
-}
+static KEEP void leaf(int i) { sink += i; }
 
 KEEP void step(int i)
 {
@@ -19,8 +16,7 @@ KEEP void step(int i)
 
 KEEP int fib(int n)
 {
-    if (n < 2)
-        return n;
+    if (n < 2) return n;
     int a = fib(n - 1), b = fib(n - 2);
     sink = b; /* keeps the compiler from turning the second call into a loop */
     return a + b;
@@ -28,7 +24,6 @@ KEEP int fib(int n)
 
 int main(void)
 {
-    for (int i = 0; i < 10; i++)
-        step(i);
+    for (int i = 0; i < 10; i++) step(i);
     return fib(10) != 55;
 }

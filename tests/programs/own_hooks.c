@@ -25,7 +25,4 @@ void __cyg_profile_func_exit(void *function, void *site)
 }
 #endif
 
-__attribute__((destructor)) PLAIN static void tell(void)
-{
-    printf("%d %d\n", entered, left);
-}
+__attribute__((destructor)) PLAIN static void tell(void) { printf("%d %d\n", entered, left); }

@@ -4,21 +4,16 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 int main(int argc, char **argv)
 {
     long calls = argc > 1 ? atol(argv[1]) : 10;
-    for (long i = 0; i < calls; i++)
-        work(i);
+    for (long i = 0; i < calls; i++) work(i);
     puts("ready");
     fflush(stdout);
     getchar();
-    for (long i = 0; i < calls; i++)
-        work(i);
+    for (long i = 0; i < calls; i++) work(i);
     puts("done");
     return 7;
 }

@@ -4,10 +4,7 @@
 
 static volatile int sink;
 
-KEEP void NAME(int i)
-{
-    sink += i;
-}
+KEEP void NAME(int i) { sink += i; }
 
 void entry(int i)
 {

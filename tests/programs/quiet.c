@@ -4,15 +4,11 @@
 
 static volatile int sink;
 
-KEEP void work(int i)
-{
-    sink = i;
-}
+KEEP void work(int i) { sink = i; }
 
 KEEP void *body(void *unused)
 {
-    for (int i = 0; i < 10; i++)
-        work(i);
+    for (int i = 0; i < 10; i++) work(i);
     return unused;
 }
 

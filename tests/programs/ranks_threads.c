@@ -9,15 +9,11 @@ static volatile long sink;
 static long calls;
 static pthread_barrier_t meeting, turn[2];
 
-KEEP void work(long i)
-{
-    sink = i;
-}
+KEEP void work(long i) { sink = i; }
 
 KEEP void *body(void *number)
 {
-    for (long i = 0; i < calls + 10 * (long)number; i++)
-        work(i);
+    for (long i = 0; i < calls + 10 * (long)number; i++) work(i);
     pthread_barrier_wait(&turn[(long)number - 1]);
     pthread_barrier_wait(&meeting);
     return 0;
@@ -36,8 +32,7 @@ int main(int argc, char **argv)
         pthread_create(&threads[i - 1], 0, body, (void *)i);
         pthread_barrier_wait(&turn[i - 1]);
     }
-    for (long i = 0; i < calls + rank; i++)
-        work(i);
+    for (long i = 0; i < calls + rank; i++) work(i);
     pthread_barrier_wait(&meeting);
     if (argc > 3 && rank == 0) close(open(argv[2], atoi(argv[3])));
     pthread_join(threads[0], 0);

@@ -4,10 +4,7 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 int main(int argc, char **argv)
 {

@@ -2,10 +2,7 @@
 /* retitles WORD...: writes a title over its arguments, as daemons do, then work 1, then sleeps for 0.2 s. */
 #include "program.h"
 
-KEEP void work(void)
-{
-    usleep(1);
-}
+KEEP void work(void) { usleep(1); }
 
 QUIET int main(int argc, char **argv)
 {

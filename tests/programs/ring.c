@@ -9,21 +9,14 @@ __sighandler_t bsd_signal(int number, __sighandler_t handler); /* no longer in <
 
 static volatile long sink, met;
 
-KEEP void step(long i)
-{
-    sink += i;
-}
+KEEP void step(long i) { sink += i; }
 
 KEEP void work(long calls)
 {
-    for (long i = 0; i < calls; i++)
-        step(i);
+    for (long i = 0; i < calls; i++) step(i);
 }
 
-QUIET static void handler(int number)
-{
-    met += number == SIGUSR1;
-}
+QUIET static void handler(int number) { met += number == SIGUSR1; }
 
 QUIET static void informed(int number, siginfo_t *info, void *context)
 {

@@ -6,10 +6,7 @@
 
 static volatile long sink;
 
-KEEP void work(void)
-{
-    sink++;
-}
+KEEP void work(void) { sink++; }
 
 int main(int argc, char **argv)
 {
@@ -22,8 +19,7 @@ int main(int argc, char **argv)
         MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &requests[0]);
         MPI_Isend(&out, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, &requests[1]);
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
-        for (int i = 0; i < 5 && !rank; i++)
-            work();
+        for (int i = 0; i < 5 && !rank; i++) work();
         MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
         MPI_Allreduce(&out, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }

@@ -4,17 +4,13 @@
 
 static volatile long sink;
 
-KEEP void work(void)
-{
-    sink = 1;
-}
+KEEP void work(void) { sink = 1; }
 
 int main(int argc, char **argv)
 {
     for (long round = 0; round < atol(argv[argc - 1]); round++) {
 #pragma omp parallel for
-        for (int i = 0; i < 8; i++)
-            work();
+        for (int i = 0; i < 8; i++) work();
     }
     return 0;
 }

@@ -8,10 +8,7 @@
 
 static volatile int sink;
 
-static KEEP void note()
-{
-    sink = sink + 1;
-}
+static KEEP void note() { sink = sink + 1; }
 
 struct Global {
     KEEP Global() { note(); }
@@ -20,11 +17,9 @@ struct Global {
 
 static Global global;
 
-namespace geometry {
-KEEP int area(int a, int b)
+namespace geometry
 {
-    return a * b;
-}
+KEEP int area(int a, int b) { return a * b; }
 
 struct Shape {
     KEEP Shape() { sink = 0; }
@@ -38,15 +33,11 @@ struct Square : Shape {
 };
 } // namespace geometry
 
-template <typename T> KEEP T scale(T value)
-{
-    return value * 2;
-}
+template <typename T> KEEP T scale(T value) { return value * 2; }
 
 KEEP void thrower(int depth)
 {
-    if (depth == 1)
-        throw std::runtime_error("deep");
+    if (depth == 1) throw std::runtime_error("deep");
     thrower(depth - 1);
     sink = sink + 1;
 }
@@ -60,27 +51,20 @@ KEEP void catcher()
     }
 }
 
-KEEP void settled()
-{
-    sink = sink + 1;
-}
+KEEP void settled() { sink = sink + 1; }
 
 int main()
 {
-    for (int i = 0; i < 6; i++)
-        sink = geometry::area(i, 2);
-    for (int i = 0; i < 2; i++)
-        sink = scale(i);
-    for (int i = 0; i < 3; i++)
-        sink = (int)scale(i * 0.5);
+    for (int i = 0; i < 6; i++) sink = geometry::area(i, 2);
+    for (int i = 0; i < 2; i++) sink = scale(i);
+    for (int i = 0; i < 3; i++) sink = (int)scale(i * 0.5);
     for (int i = 0; i < 4; i++) {
         geometry::Square square(i);
         const geometry::Shape *volatile shape = &square;
         sink = shape->size();
     }
     auto lambda = [](int i) KEEP { sink = geometry::area(i, i); };
-    for (int i = 0; i < 5; i++)
-        lambda(i);
+    for (int i = 0; i < 5; i++) lambda(i);
     for (int i = 0; i < 3; i++) {
         catcher();
         settled();

@@ -7,15 +7,11 @@
 static volatile long sink;
 static double until;
 
-KEEP void leaf(void)
-{
-    sink++;
-}
+KEEP void leaf(void) { sink++; }
 
 KEEP void step(void)
 {
-    for (int i = 0; i < 3; i++)
-        leaf();
+    for (int i = 0; i < 3; i++) leaf();
 }
 
 QUIET static double now(void)
@@ -50,10 +46,8 @@ int main(int argc, char **argv)
         VT_USER_END("phase");
     }
     until = now() + (argc > 2 ? atof(argv[2]) : 0);
-    for (int i = 0; i < threads; i++)
-        pthread_create(&others[i], NULL, body, NULL);
+    for (int i = 0; i < threads; i++) pthread_create(&others[i], NULL, body, NULL);
     spin();
-    for (int i = 0; i < threads; i++)
-        pthread_join(others[i], NULL);
+    for (int i = 0; i < threads; i++) pthread_join(others[i], NULL);
     return 0;
 }

@@ -8,10 +8,7 @@
 
 static volatile long sink;
 
-KEEP void work(long i)
-{
-    sink += i;
-}
+KEEP void work(long i) { sink += i; }
 
 static QUIET void calls(long n)
 {

@@ -25,10 +25,7 @@ static QUIET void must(const char *what, int right)
     if (!atomic_fetch_add(&wrong, 1)) printf("wrong result of %s\n", what);
 }
 
-static KEEP void kept(void)
-{
-    sink++;
-}
+static KEEP void kept(void) { sink++; }
 
 static KEEP int own(int i)
 {
@@ -137,8 +134,9 @@ static QUIET void *forks(void *unused)
 
 int main(int argc, char **argv)
 {
-    static const char *const with[] = {ALWAYS "outer", ALWAYS "middle;leaf;lib_*", ALWAYS "*e*;-outer",
-                                       ALWAYS "w*;jumps;leaps", "*", ALWAYS "even", ALWAYS "odd;entry"};
+    static const char *const with[] = {
+        ALWAYS "outer", ALWAYS "middle;leaf;lib_*", ALWAYS "*e*;-outer", ALWAYS "w*;jumps;leaps", "*",
+        ALWAYS "even",  ALWAYS "odd;entry"};
     static const char *const without[] = {"main;kept", "*;-own", "-own;-o*;-leaf", "main;kept;middle;even;jumps"};
     pthread_t threads[MOST];
     int switches = argc > 1 ? atoi(argv[1]) : 10, n = argc > 2 ? atoi(argv[2]) : 3, all = n;

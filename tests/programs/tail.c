@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tail: main calls outer three times. The last act of outer is to call inner. */
-__attribute__((noinline)) void inner(int i)
-{
-    __asm__ volatile("" : : "r"(i));
-}
+__attribute__((noinline)) void inner(int i) { __asm__ volatile("" : : "r"(i)); }
 
 __attribute__((noinline)) void outer(int i)
 {

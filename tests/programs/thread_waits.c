@@ -21,10 +21,7 @@ static void work(int ms)
     nanosleep(&t, 0);
 }
 
-static void tell(const char *kind, long ns)
-{
-    printf("%s %ld\n", kind, ns < 0 ? -ns : ns);
-}
+static void tell(const char *kind, long ns) { printf("%s %ld\n", kind, ns < 0 ? -ns : ns); }
 
 static void *holder(void *name)
 {

@@ -22,15 +22,9 @@ static _Atomic long all_begun, all_handlers, all_jumps;
 static long calls;
 static int on_other_stack, jumping;
 
-KEEP void work(void)
-{
-    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); /* a handler may interrupt the increment */
-}
+KEEP void work(void) { __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); /* a handler may interrupt the increment */ }
 
-KEEP void handled(void)
-{
-    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
-}
+KEEP void handled(void) { __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED); }
 
 static QUIET void start_timer(void)
 {

@@ -8,21 +8,13 @@ void far(int i);
 
 static volatile int sink;
 
-static KEEP void helper(int i)
-{
-    sink += i;
-}
+static KEEP void helper(int i) { sink += i; }
 
-static KEEP void near(int i)
-{
-    helper(i);
-}
+static KEEP void near(int i) { helper(i); }
 
 int main(void)
 {
-    for (int i = 0; i < 3; i++)
-        near(i);
-    for (int i = 0; i < 5; i++)
-        far(i);
+    for (int i = 0; i < 3; i++) near(i);
+    for (int i = 0; i < 5; i++) far(i);
     return 0;
 }

@@ -6,10 +6,7 @@ void lib_work(int i);
 
 static volatile int sink;
 
-static KEEP void helper(int i)
-{
-    sink -= i;
-}
+static KEEP void helper(int i) { sink -= i; }
 
 KEEP void far(int i)
 {

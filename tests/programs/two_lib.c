@@ -4,12 +4,6 @@
 
 static volatile int sink;
 
-static KEEP void lib_inner(int i)
-{
-    sink += i;
-}
+static KEEP void lib_inner(int i) { sink += i; }
 
-void lib_work(int i)
-{
-    lib_inner(i);
-}
+void lib_work(int i) { lib_inner(i); }

@@ -22,10 +22,7 @@ static thread_local volatile int sink;
 static const char *how;
 static int times, microseconds;
 
-static QUIET bool is(const char *name)
-{
-    return !strcmp(how, name);
-}
+static QUIET bool is(const char *name) { return !strcmp(how, name); }
 
 static QUIET long now()
 {
@@ -34,20 +31,11 @@ static QUIET long now()
     return t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static KEEP void landed()
-{
-    sink = sink + 2;
-}
+static KEEP void landed() { sink = sink + 2; }
 
-static KEEP void seen()
-{
-    sink = sink + 3;
-}
+static KEEP void seen() { sink = sink + 3; }
 
-static KEEP void settled()
-{
-    sink = sink + 4;
-}
+static KEEP void settled() { sink = sink + 4; }
 
 static QUIET KEEP void at_landing()
 {

@@ -5,20 +5,11 @@
 
 static int VT_State = 1;
 
-static int VT_User_start(int x)
-{
-    return x + VT_State;
-}
+static int VT_User_start(int x) { return x + VT_State; }
 
-int VT_Enter(int x)
-{
-    return VT_User_start(x);
-}
+int VT_Enter(int x) { return VT_User_start(x); }
 
-static void begins(void)
-{
-    VT_USER_START("left by return");
-}
+static void begins(void) { VT_USER_START("left by return"); }
 
 int main(void)
 {

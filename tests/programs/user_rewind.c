@@ -4,10 +4,7 @@
 #include "program.h"
 
 /* First called in the discarded part, and again after it. */
-static __attribute__((noinline)) void helps(void)
-{
-    __asm__ volatile("");
-}
+static __attribute__((noinline)) void helps(void) { __asm__ volatile(""); }
 
 static void pairs(const char *name, long n)
 {

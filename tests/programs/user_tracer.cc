@@ -17,10 +17,7 @@ static int returns(const char *name)
     }
 }
 
-template <typename T> static void of(T)
-{
-    VT_TRACER("of");
-}
+template <typename T> static void of(T) { VT_TRACER("of"); }
 
 int main()
 {

@@ -65,8 +65,11 @@ def test_directory_in_the_prefix(heat: Path) -> None:
     assert {path.name for path in heat.iterdir()} == {"heat.trace"}
 
 
-def test_name_wins_over_keep(heat: Path) -> None:
-    assert vtunify_in(heat, "heat", "-k", "-o", "first").returncode == 0
+@pytest.mark.parametrize(
+    "words", ["heat -k -o first", "-q -v -ofirst -p --nocompress -j2 --keeplocal ./heat", "--progress heat -k -o first"]
+)
+def test_name_wins_over_keep(heat: Path, words: str) -> None:
+    assert vtunify_in(heat, *words.split()).returncode == 0
     assert (heat / "first.trace" / "traces.otf2").exists()
     assert not (heat / "u_heat.trace").exists()
 
@@ -79,9 +82,11 @@ def test_the_abolished_option(heat: Path, words: list[str]) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [[], ["heat", "sim"], ["heat", "-j", "0"], ["heat", "-o"], ["heat", "--forc"]])
-def test_wrong_use(heat: Path, words: list[str]) -> None:
-    done = vtunify_in(heat, *words)
+@pytest.mark.parametrize(
+    "words", ["", "heat sim", "heat -j 0", "heat -j -1", "heat -j many", "heat -o", "heat --forc", "--nonsense heat"]
+)
+def test_wrong_use(heat: Path, words: str) -> None:
+    done = vtunify_in(heat, *words.split())
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert done.stderr.startswith("vtunify: error: ")
     assert len(list(heat.iterdir())) == 2
@@ -126,14 +131,6 @@ def test_bad_verbosity_is_told(heat: Path) -> None:
 
 def test_progress_in_lines_where_there_is_no_terminal(heat: Path) -> None:
     assert "vtunify: events: 100 %" in vtunify_in(heat, "-p", "heat").stderr
-
-
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_has_examples(tmp_path: Path, option: str) -> None:
-    done = vtunify_in(tmp_path, option)
-    assert (done.returncode, done.stderr) == (0, "")
-    for text in ("Usage: vtunify [OPTIONS] PREFIX", "Examples:", "vtunify results/heat", "--salvage", "--samples"):
-        assert text in done.stdout
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
@@ -299,14 +296,6 @@ def test_the_list_of_commands_says_what_the_help_says(name: str) -> None:
     assert shown.count(line) == 1
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(tmp_path: Path, shell: str) -> None:
-    done = vtrace_in(tmp_path, "completion", shell)
-    assert done.returncode == 0
-    assert "_VTRACE_COMPLETE" in done.stdout
-    assert "_VTUNIFY_COMPLETE" in done.stdout
-
-
 @pytest.mark.parametrize(("typed", "offered"), [("", ["heat"]), ("he", ["heat"]), ("x", [])])
 def test_completion_of_prefixes(heat: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]) -> None:
     monkeypatch.chdir(heat)
@@ -315,19 +304,6 @@ def test_completion_of_prefixes(heat: Path, monkeypatch: pytest.MonkeyPatch, typ
     assert [item.value for item in found] == offered
     below = parameter.shell_complete(click.Context(vtunify.command), f"{heat}/{typed}")
     assert [item.value for item in below] == [f"{heat}/{name}" for name in offered]
-
-
-def test_closed_pipe_is_silent(heat: Path) -> None:
-    assert vtunify_in(heat, "-q", "heat").returncode == 0
-    process = subprocess.Popen(
-        [*command("vtrace"), "info", "--json", "heat"], cwd=heat, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

@@ -12,6 +12,7 @@ import pytest
 
 from support import tools
 from support.build.builder import Builder
+from vtrace.wrappers.launch.counters import settings_of, split_names
 
 FILES = {
     "cpu/type": "4",
@@ -178,3 +179,17 @@ def test_names_of_libpfm4(event_names: Path, tmp_path: Path) -> None:
 )
 def test_near_names(event_names: Path, tmp_path: Path, name: str, near: str) -> None:
     assert lines(event_names, tmp_path, "near", name) == [near]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["net/lo/tx_bytes", "net/lo/rx_bytes", "cycles"], ["/sys/a", "/sys/b"],
+        ["cpu/event=0x3c,umask=0x1/", "power/intel-rapl:0", "task-clock"],
+    ],
+)  # fmt: skip
+def test_lists_of_names(names: list[str]) -> None:
+    """Commas inside the terms of a PMU belong to the name, commas after paths do not."""
+    assert split_names(",".join(names)) == names
+    settings = settings_of(names)
+    assert settings["VT_METRICS"].split(settings["VT_METRICS_SEP"]) == names

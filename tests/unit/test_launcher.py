@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The position of the program in a launcher's command line, and the words that vtrace run puts before the program."""
+"""The position of the program in a launcher's command line, the words that vtrace run puts before the program, and the
+MPI of a launcher."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pytest
 from support.tools import call, command, environment, need
 from vtrace.wrappers.launch import launchers
 from vtrace.wrappers.launch.choices import Choices, parse
+from vtrace.wrappers.launch.mpi_library import family, family_of_launcher, launchers_family
 
 CASES = [
     ("mpiexec -n 4 ./a.out -n 5", "./a.out -n 5"),
@@ -116,3 +118,23 @@ def test_the_quick_parser() -> None:
     assert chosen.switches == {**Choices([]).switches, "io": True, "memory": False, "mpi": True, "unify": True}
     assert (chosen.mpicc, chosen.prefix) == ("mpicc.openmpi", "a/b")
     assert (chosen.verbose, chosen.force) == (True, True)
+
+
+def test_families() -> None:
+    assert family("/lib/libmpi.so.40.30.4") == "Open MPI"
+    assert family("/lib/libmpi.so.12") == family("/lib/libmpich.so.12.2.1") == "MPICH"
+    assert family("/lib/libother.so") is None
+    assert launchers_family({"OMPI_COMM_WORLD_SIZE": "2", "PMI_RANK": "0"}) == "Open MPI"
+    assert launchers_family({"PMI_RANK": "0"}) == "MPICH"
+    assert launchers_family({}) is None
+
+
+def test_launchers(tmp_path: Path) -> None:
+    for text, expected in (
+        (b"/hydra_pmi_proxy\0", "MPICH"),
+        (b"\0libopen-rte.so.40\0", "Open MPI"),
+        (b"#!/bin/sh\n", None),
+    ):
+        (tmp_path / "mpiexec").write_bytes(text)
+        assert family_of_launcher(str(tmp_path / "mpiexec")) == expected
+    assert family_of_launcher(str(tmp_path / "absent")) is None

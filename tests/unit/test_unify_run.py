@@ -96,17 +96,6 @@ def test_output_that_exists(heat: Path) -> None:
     assert not [name for name in names(heat) if name.startswith(".")]
 
 
-def test_same_events_for_any_number_of_threads(heat: Path) -> None:
-    for jobs in (1, 3):
-        run(heat, keep=True, jobs=jobs, name=f"jobs{jobs}")
-    one, three = (heat.parent / f"jobs{jobs}.trace" for jobs in (1, 3))
-    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert len(files) == 2 + 2 * 2 + 2  # 2: the sidecar's tables of coverage and clocks
-    for file in files:
-        if file.suffix in (".evt", ".def"):
-            assert (one / file).read_bytes() == (three / file).read_bytes(), file
-
-
 def damage(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

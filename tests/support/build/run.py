@@ -61,6 +61,12 @@ def record(
     return check(cwd / f"{prefix_of(program)}.trace", complete=complete)
 
 
+def filtered(program: Path, where: Path, rules: str, *args: str, ranks: int | None = None, **env: str) -> Trace:
+    """Records a program with the rules of a filter."""
+    (where / "rules").write_text(rules)
+    return record(program, where, *args, ranks=ranks, env={"VT_FILTER_SPEC": "rules", **env})
+
+
 def names(directory: Path) -> set[str]:
     """The names of all entries of a directory."""
     return {path.name for path in directory.iterdir()}
