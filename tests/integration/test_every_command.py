@@ -44,7 +44,11 @@ def made(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(build, tmp_path_factory)
 
 
-@pytest.fixture(params=KINDS)
+SLOW = "10000-locations"
+"""A kind for the full tests only: it takes as long as all others."""
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full) if name == SLOW else name for name in KINDS])
 def kind(request: pytest.FixtureRequest, made: Made) -> Kind:
     return made(request.param)
 

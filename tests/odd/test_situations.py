@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
-from odd.situations import RUN, SITUATIONS, Situation
+from odd.situations import RUN, SAMPLES, SITUATIONS, Situation
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.tools import Done, call, need
@@ -19,7 +21,19 @@ COMPILERS = {".c": "gcc", ".cc": "g++", ".f90": "gfortran"}
 """By suffix, where the table names no compiler."""
 SHELL = ("sh", "-c", '"$@"; exit $?', "sh")
 """A shell that starts a command."""
-CASES = [pytest.param(row, mode, id=f"{row.name}-{mode}") for row in SITUATIONS for mode in row.modes]
+
+
+def cases() -> Iterator[ParameterSet]:
+    """Each situation in each of its modes. Of the modes with samples only the full tests have all, but for situations
+    that are about samples."""
+    for number, row in enumerate(SITUATIONS):
+        sampled = [mode for mode in row.modes if mode in SAMPLES]
+        for mode in row.modes:
+            more = mode in sampled and len(sampled) < len(row.modes) and mode != sampled[number % len(sampled)]
+            yield pytest.param(row, mode, id=f"{row.name}-{mode}", marks=pytest.mark.full if more else ())
+
+
+CASES = [*cases()]
 
 
 def words_of(build: Builder, row: Situation, traced: bool) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.build import mpis
+from support.tools import BIN
 from vtrace import paths
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import generate, mpi_header, shim
@@ -73,7 +74,9 @@ def compiled(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, P
     """The shim's source and object file, compiled with warnings as errors."""
     place = tmp_path_factory.mktemp("shim")
     shim.write_source(mpi, place / "shim.c")
-    shim.compile_shim(mpi, place / "shim.c", place / "shim.o", ("-Wall", "-Wextra", "-Wshadow", "-Werror"))
+    # The wrappers of all MPIs come from the same templates: one MPI shows the warnings that need an optimiser.
+    quick = () if Path(mpi.mpicc).parent == BIN else ("-O0",)
+    shim.compile_shim(mpi, place / "shim.c", place / "shim.o", ("-Wall", "-Wextra", "-Wshadow", "-Werror", *quick))
     return (place / "shim.c").read_text(), place / "shim.o"
 
 

@@ -80,12 +80,16 @@ def _one_event(build: Builder, where: Path) -> Kind:
     return Kind(archive.close().parent)
 
 
-def _many_locations(build: Builder, where: Path) -> Kind:
-    """10 000 locations on 2500 ranks, with few events each."""
-    words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "10e4", "--calls", "4"]
-    call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words], where, timeout=600)
-    unify(where, "wide")
-    return Kind(where / "wide.trace", ranks=2500, is_large=True)
+def _many_locations(ranks: int) -> Callable[[Builder, Path], Kind]:
+    """4 locations for each rank, with few events each."""
+
+    def recipe(build: Builder, where: Path) -> Kind:
+        words = ["--ranks", str(ranks), "--threads", "4", "--ranks-per-host", "125", "--events", str(40 * ranks)]
+        call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words, "--calls", "4"], where)
+        unify(where, "wide")
+        return Kind(where / "wide.trace", ranks=ranks, is_large=True)
+
+    return recipe
 
 
 def _eztrace(build: Builder, where: Path) -> Kind:
@@ -119,7 +123,8 @@ KINDS: dict[str, Callable[[Builder, Path], Kind]] = {
     "ring": _rings,
     "empty": _empty,
     "one-event": _one_event,
-    "10000-locations": _many_locations,
+    "1000-locations": _many_locations(250),
+    "10000-locations": _many_locations(2500),
     "eztrace": _eztrace,
     **{f"scorep-{name}": _scorep(name) for name in SCOREP},
 }
