@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from vtrace.analysis.questions.allocation_calls import AllocationNumbers
-from vtrace.analysis.questions.section_memory import MEMORY
-from vtrace.analysis.questions.section_sums import SectionValues
+from vtrace.analysis.questions.section_sums import MEMORY, SectionValues
 
 USAGE = (
     ("Memory_Total", False), ("Arena", False), ("Arena_Total", False), ("Arena_Inuse", False), ("Arena_Free", False),
@@ -25,7 +24,7 @@ UNKNOWN = (
 
 
 def usage(memory: SectionValues) -> list[float | None]:
-    """The items of USAGE. memory: of section_memory.memory_of."""
+    """The items of USAGE. memory: of section_sums.memory_of."""
     percent = {"in_use_start", "in_use_end"}
     values = ((name, memory[name]) for name in MEMORY)
     return [100 * value if value is not None and name in percent else value for name, value in values]
