@@ -280,7 +280,7 @@ def library_work(trace: Source, paths: Table) -> Array:
     return found
 
 
-def who(trace: Source, location: int) -> str:
+def location_text(trace: Source, location: int) -> str:
     """A location in a sentence: rank 3, or rank 3 thread OMP 1, or the thread's name in a program of one process."""
     process = int(trace.places.process[location])
     name = str(trace.locations["name"][location])
@@ -292,10 +292,10 @@ def who(trace: Source, location: int) -> str:
     return f"{text}, {name}" if several else text
 
 
-def who_all(trace: Source, locations: list[int]) -> str:
+def locations_text(trace: Source, locations: list[int]) -> str:
     """Locations in a sentence: rank 3, ranks 0-2, 4 threads."""
     if len(locations) == 1:
-        return who(trace, locations[0])
+        return location_text(trace, locations[0])
     process = trace.places.process[np.array(locations, np.int64)]
     rows = sorted({int(row) for row in process if row >= 0})
     if trace.processes.rows < 2:
@@ -309,7 +309,7 @@ def who_all(trace: Source, locations: list[int]) -> str:
     return names if len(rows) <= _NAMED else f"{len(rows)} processes ({names} ...)"
 
 
-def who_ranks(trace: Source, locations: list[int]) -> str:
+def ranks_text(trace: Source, locations: list[int]) -> str:
     """The processes of locations in a sentence: rank 3, or ranks 0-2."""
     masters: dict[int, int] = {}
     for location in locations:
@@ -317,7 +317,7 @@ def who_ranks(trace: Source, locations: list[int]) -> str:
     ranks = sorted(row for row in masters if row >= 0)
     if len(ranks) == len(masters) and np.all(trace.processes["rank"][ranks] >= 0):
         return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranges(ranks)}"
-    return who_all(trace, [*masters.values()])
+    return locations_text(trace, [*masters.values()])
 
 
 def path_source(trace: Source, paths: Table, path: int) -> str:
