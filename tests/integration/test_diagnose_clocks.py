@@ -90,7 +90,7 @@ def test_pairs_of_hosts(tmp_path: Path) -> None:
     one, other = np.array([0, 0, 2, 0]), np.array([1, 2, 0, -1])
     assert bounds.between(one, other).tolist() == [0, 50, 50, 50]
     assert bounds.between(np.array([2]), np.array([-1])).tolist() == [50], "for rank 0 or 1"
-    share, line = bounds.unsure(one, other, np.array([1, 98, 102, 1000]), np.array([1, 2, 2, 10]))
+    share, line = bounds.doubt(one, other, np.array([1, 98, 102, 1000]), np.array([1, 2, 2, 10]))
     assert share == pytest.approx(98 / 1201)
     assert line == "clocks are known within 0.05 us: waits of 8% of this loss are shorter"
     trace.vtrace["CLOCKS"]["bounds"] = []  # the list of a large run lacks hosts

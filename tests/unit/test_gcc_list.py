@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.tools import need
-from vtrace.reports.gcc_list import exclude_list
+from vtrace.reports.score import exclude_list
 from vtrace.symbols.symbols import function_names
 
 

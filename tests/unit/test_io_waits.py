@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtrace.analysis.findings.io_waits import _alone
+from vtrace.analysis.findings.io_waits import _only_io
 from vtrace.analysis.findings.sync_calls import CALL
 
 CALLS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 12)), max_size=25)
@@ -23,7 +23,7 @@ def test_alone(drawn: list[tuple[int, int, int]]) -> None:
         running = {process for process, begin, length in drawn if begin <= time < begin + length}
         if len(running) == 1:
             expected[time] = running.pop()
-    pieces = _alone(calls)
+    pieces = _only_io(calls)
     found = [(time, int(row["process"])) for row in pieces for time in range(int(row["begin"]), int(row["end"]))]
     assert found == sorted(expected.items())
 
@@ -35,5 +35,5 @@ def test_many_calls_beside_a_long_one() -> None:
     calls["end"] = calls["begin"] + 5
     calls[0] = np.zeros(1, CALL)[0]
     calls["process"][0], calls["end"][0] = 0, 3_000_000
-    pieces = _alone(calls)
+    pieces = _only_io(calls)
     assert pieces["process"].tolist() == [0] * 200_001

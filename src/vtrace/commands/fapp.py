@@ -115,7 +115,7 @@ def collect(
       vtrace compat fapp -C -d prof -L 1 -Hevent=Cache mpiexec -n 2 ./solve
       vtrace compat fapp -A -d prof
     """
-    from vtrace.analysis.questions.section_memory import LEVELS
+    from vtrace.analysis.questions.section_sums import LEVELS
     from vtrace.compat.fapp import FappCollected
     from vtrace.wrappers.launch import choices, start
 

@@ -13,7 +13,7 @@ from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
-from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
+from vtrace.analysis.questions.section_sums import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask

@@ -11,7 +11,7 @@ import numpy as np
 
 from vtrace.analysis.findings.finding import EXACT, Finding
 from vtrace.analysis.findings.kinds import kind_of
-from vtrace.analysis.findings.run_facts import place_text, who
+from vtrace.analysis.findings.run_facts import location_text, place_text
 from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -165,8 +165,8 @@ def _wait_rows(diagnosis: Diagnosis, table: Table, about: str, patterns: Pattern
         if kind.startswith(ABOUT[about]) and allowed[r["path"]]:
             yield {
                 "kind": kind, "callpath": path_names(table.paths, names, r["path"]),
-                "location": who(trace, r["location"]),
-                "partner": who(trace, r["partner"]) if r["partner"] >= 0 else None, "time_ns": r["time_ns"],
+                "location": location_text(trace, r["location"]),
+                "partner": location_text(trace, r["partner"]) if r["partner"] >= 0 else None, "time_ns": r["time_ns"],
                 "count": r["count"], "place": place_text(trace, table.paths, r["path"]), "bound": kind in table.bounds,
             }  # fmt: skip
 
@@ -253,7 +253,7 @@ def critical_path(diagnosis: Diagnosis, patterns: Patterns) -> Sheet:
     allowed = allowed_paths(trace, table.paths, patterns)
     rows: list[Row] = [
         {"time_ns": r["time_ns"], "share": r["time_ns"] / max(1, table.length_ns),
-         "location": who(trace, r["location"]), "place": place_text(trace, table.paths, r["path"]),
+         "location": location_text(trace, r["location"]), "place": place_text(trace, table.paths, r["path"]),
          "callpath": path_names(table.paths, trace.regions["name"], r["path"])}
         for r in table.order("time_ns").records() if allowed[r["path"]]
     ]  # fmt: skip
@@ -265,7 +265,7 @@ def iterations(diagnosis: Diagnosis) -> Sheet:
     table, trace = diagnosis.iteration_table, diagnosis.facts.trace
     rows: list[Row] = [
         {"iteration": r["iteration"], "begin_ns": r["begin"], "end_ns": r["end"], "time_ns": r["time_ns"],
-         "mean_ns": r["mean_ns"], "slowest": who(trace, r["location"])}
+         "mean_ns": r["mean_ns"], "slowest": location_text(trace, r["location"])}
         for r in table.records()
     ]  # fmt: skip
     columns = [

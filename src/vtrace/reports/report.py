@@ -24,7 +24,7 @@ from vtrace.analysis.trace import Trace
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reports import compared_runs, inside_lists, profile_sheets, report_numbers, sample_sheets, sections_of_page
+from vtrace.reports import compared_runs, inside_lists, profile_sheets, report_numbers, sample_sheets, section_sheets
 from vtrace.reports.metric_sheets import counters
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
@@ -270,7 +270,7 @@ def _inside_lists(trace: Trace, costs: Costs) -> str:
 def _program_sections(numbers: ReportNumbers) -> str:
     """The tables of vtrace profile --by section."""
     text = ""
-    for sheet in sections_of_page.sheets(numbers.trace, numbers.window, _MOST_REGIONS):
+    for sheet in section_sheets.page_sheets(numbers.trace, numbers.window, _MOST_REGIONS):
         columns = [column for column in sheet.columns if column.head]
         places = range(len(sheet.rows)) if sheet.shown is None else sheet.shown
         rows = [[_value(column, sheet.rows[place].get(column.key)) for column in columns] for place in places]

@@ -16,6 +16,7 @@ from vtrace.analysis.cut_line import cut_line
 from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import activity_bins, path_sums
+from vtrace.analysis.questions.activity_times import Spans
 from vtrace.analysis.questions.collectives import CollectiveTotals
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -25,7 +26,6 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile
 from vtrace.analysis.questions.sizes import MessageSizes
-from vtrace.analysis.questions.spans import Spans
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost of regions in bytes of buffer, and the functions to leave out for a wanted size.
 
-The method is that of Score-P's scorep-score (Score-P User Manual, "Scoring a Profile Measurement").
+The method is that of Score-P's scorep-score (Score-P User Manual, "Scoring a Profile Measurement"). gcc's
+-finstrument-functions-exclude-function-list leaves out each function whose name has an item of the list as a substring
+(GCC manual, "Program Instrumentation Options"). gcc compares the names of its messages: for C++ scope::name, without
+arguments and result.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.reports.gcc_list import exclude_list
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -23,6 +26,12 @@ BYTES = {"function": 16, "OMP": 32, "MPI": 48, "I/O": 64, "memory": 64, "other":
 
 _MEANT = "#;*"
 """In a filter # begins a comment, ; ends a name, and * matches any text."""
+_LISTABLE = re.compile(r"([A-Za-z_]\w*)|([A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)\(.*\).*")
+"""Names that gcc and the trace write in the same way: of C functions, and of C++ functions without template arguments,
+operators, lambdas and unnamed scopes. Other names may have commas, and an empty item of the list would leave out
+all."""
+_SPELLINGS = ("long long unsigned int", "short unsigned int", "std::basic_string<char>", "std::basic_iostream<char>")
+"""Types that gcc and the demangler write differently in template arguments, as gcc writes them."""
 
 
 @dataclass(kw_only=True)
@@ -131,3 +140,30 @@ def filter_text(chosen: Sequence[Score], title: str, functions: Collection[str])
         lines += [f"#   {plain(name)}: {plain(why)}" for name, why in reasons.items()]
     lines += [f"{_pattern(score.name)} -- 0" for score in chosen]
     return "\n".join(lines) + "\n", reasons
+
+
+def exclude_list(chosen: Sequence[str], functions: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    """The items of gcc's list for the chosen functions, so that gcc leaves out no other function, and a reason for each
+    chosen function that must not be listed.
+
+    functions: all known functions of the program, as the trace and the demangler name them.
+    """
+    leave = set(chosen)
+    stay = sorted(name for name in functions if name not in leave)
+    if any("<" in name or "{" in name for name in stay):
+        stay += _SPELLINGS
+    text = "\n".join(stay)
+    items: dict[str, None] = {}
+    reasons = {}
+    for name in chosen:
+        match = _LISTABLE.fullmatch(name)
+        if name not in functions:
+            reasons[name] = "no compiled function"
+        elif match is None or ")::" in name:
+            reasons[name] = "gcc writes its name in another way"
+        elif (at := text.find(item := match[1] or match[2])) >= 0:
+            begin = text.rfind("\n", 0, at) + 1
+            reasons[name] = f"its name is a part of {text[begin:].partition(chr(10))[0]}"
+        else:
+            items[item] = None
+    return list(items), reasons

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of vtrace profile --by section: times; with --metrics mpi the MPI functions, with --metrics memory the
-memory of malloc and its calls."""
+memory of malloc and its calls. The tables of vtrace report about sections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.derived.event_set import Circle, EventSet
+from vtrace.analysis.derived.known_events import known_files, recorded_pmu, unqualified
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.message_lengths import CLASSES
 from vtrace.analysis.questions.section_calls import SectionCalls, by_function
-from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
-from vtrace.analysis.questions.section_sums import SectionNumbers, SectionValues
+from vtrace.analysis.questions.section_sums import LEVELS, MEMORY, SectionNumbers, SectionValues, memory_of
+from vtrace.analysis.questions.sections import section_metrics
 from vtrace.analysis.questions.timeline_data import process_names
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
+from vtrace.reports import metric_sheets
+from vtrace.reports.metric_sheets import CounterRun
 from vtrace.reports.section_levels import SectionTable, levels, order_of
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -201,3 +206,38 @@ def _call_values(one: AllocationNumbers) -> SectionValues:
         "calls": one.count, "least_ns": one.least_ns, "most_ns": one.most_ns, "mean_ns": one.ns / one.count,
         "least_bytes": one.least, "most_bytes": one.most, "mean_bytes": one.bytes / one.count,
     }  # fmt: skip
+
+
+def page_sheets(trace: Trace, window: Selection, most: int) -> list[Sheet]:
+    """The tables of vtrace report: times, functions of MPI, counters and the formulas that the recorded counters allow;
+    none without sections. most: rows of a table."""
+    if not section_metrics(trace):
+        return []
+    found = time_sheets(trace, window, most)[0]
+    if (trace.regions["paradigm"] == "MPI").any():
+        found += mpi_sheets(trace, window, most)[0]
+    return [*found, *_counter_sheets(trace, window, most)]
+
+
+def _counter_sheets(trace: Trace, window: Selection, most: int) -> Iterator[Sheet]:
+    """The counters by section, and the formulas of vtrace's files and the user's that they allow."""
+    names = trace.metric_members["name"].tolist()
+    counters = [str(names[row]) for row in metric_sheets.counters_of(trace)]
+    files = known_files(os.environ.get("PAPI_USER_EVENTS_FILE"))
+    events = EventSet(files, recorded_pmu(counters, files))
+    formulas = [name for name in events.events if name not in counters and _is_known(name, events, counters)]
+    for title, wanted in (("Counters", counters), ("Formulas", formulas)):
+        if wanted:
+            numbers = metric_sheets.read(
+                [CounterRun(trace, window)], "section", patterns=Patterns(), wanted=wanted, events=events
+            )
+            made = metric_sheets.shown(metric_sheets.sheet(numbers, most))
+            made.name, made.title = f"section_{title.lower()}", f"{title} by section"
+            yield made
+
+
+def _is_known(name: str, events: EventSet, counters: list[str]) -> bool:
+    try:
+        return {*map(unqualified, counters)}.issuperset(map(unqualified, events.natives(name)))
+    except Circle:
+        return False

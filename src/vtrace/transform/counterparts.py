@@ -227,8 +227,8 @@ class Verdicts:
         ends = f.of_kinds(end, *(["NonBlockingCollectiveComplete"] if begin.startswith("Mpi") else []))
         ends = ends[start[ends] >= 0]
         rows = f.rows[ends]
-        alone = self._alone(rows["ref"]) if begin.startswith("Mpi") else np.zeros(len(ends), bool)
-        where = np.where(alone, f.process[ends], -1).astype(np.int64)
+        is_self = self._is_self(rows["ref"]) if begin.startswith("Mpi") else np.zeros(len(ends), bool)
+        where = np.where(is_self, f.process[ends], -1).astype(np.int64)
         member = _groups(rows["ref"], rows["tag"], f.process[ends])
         turn = _turns(member, start[ends])
         instance = _groups(rows["ref"], rows["tag"], turn, where)
@@ -241,7 +241,7 @@ class Verdicts:
         lone = at[(other[at] < 0) & f.are(at, end)]
         self.kept[lone] = False
 
-    def _alone(self, comms: Array) -> Array:
+    def _is_self(self, comms: Array) -> Array:
         """(comms,) bool: communicators such as MPI_COMM_SELF."""
         found = self.facts.trace.definitions.ids["comms"].rows(comms)
         places = self.facts.trace.places

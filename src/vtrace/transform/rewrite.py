@@ -3,7 +3,7 @@
 
 A copy of the whole archive takes one pass and changes no number. For a part, the first pass marks the definitions that
 events need, lists the calls across the edges of the window, and returns the events with counterparts; `Verdicts`
-decides their fate, and the second pass writes.
+decides which of these the copy has, and the second pass writes.
 """
 
 from __future__ import annotations

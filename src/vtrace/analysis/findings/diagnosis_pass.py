@@ -77,46 +77,49 @@ def diagnose(
     if facts.has_mpi and trace.processes.rows > 1:
         mpi = MpiAnswers.of(replay().of(Selection.of(window.start, window.stop, window.locations)), facts.profile)
     iterations = iterations_of(facts, iteration, asked.calls)
-    found = Diagnosis(
+    diagnosis = Diagnosis(
         facts=facts,
         thread_waits=asked.threads.with_idle_threads(facts),
         io_waits=asked.files.answer(),
         mpi=mpi,
         iterations=iterations,
     )
-    found.notes = [*limits(facts)]
+    diagnosis.notes = [*limits(facts)]
     for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
-        found.notes += [line for line in table.notes["caveats"] if line not in found.notes]
+        diagnosis.notes += [line for line in table.notes["caveats"] if line not in diagnosis.notes]
     if mpi and (silent := without_partners(facts, mpi.waits)):
-        found.notes.append(silent)
+        diagnosis.notes.append(silent)
     if mpi and (silent or mpi.waits.notes["doubt"]):
-        found.mpi = None
-    if not found.mpi and (apart := recorded_apart(facts)):
-        found.notes.append(apart)
-    found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
-    found.findings = _chosen(found)
-    found.to_record = to_record(facts, found.findings)
-    return found
+        diagnosis.mpi = None
+    if not diagnosis.mpi and (apart := recorded_apart(facts)):
+        diagnosis.notes.append(apart)
+    diagnosis.notes += [*diagnosis.thread_waits.lines, *diagnosis.io_waits.lines, *asked.calls.lines]
+    diagnosis.findings = _largest_losses(diagnosis)
+    diagnosis.to_record = to_record(facts, diagnosis.findings)
+    return diagnosis
 
 
-def _chosen(diagnosis: Diagnosis) -> list[Finding]:
+def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
     """The findings with the largest losses; without a large loss also those that stand in for losses."""
     facts, trace = diagnosis.facts, diagnosis.facts.trace
-    made = [*with_processor_waits(facts, [one for rule in rules() for one in rule(diagnosis)])]
-    losses = [one for one in made if kind_of(one.kind).is_loss and not any(_tells(each, one) for each in made)]
-    kept = [one for one in largest_first(losses) if one.share >= LEAST][:_MOST]
+    findings = [*with_processor_waits(facts, [finding for rule in rules() for finding in rule(diagnosis)])]
+    losses = [finding for finding in findings if kind_of(finding.kind).is_loss]
+    losses = [finding for finding in losses if not any(_explains(other, finding) for other in findings)]
+    kept = [finding for finding in largest_first(losses) if finding.share >= LEAST][:_MOST]
     if not kept or kept[0].share < _MAIN:
-        kept += [one for one in made if not kind_of(one.kind).is_loss]
+        kept += [finding for finding in findings if not kind_of(finding.kind).is_loss]
     doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
     archive, options = archive_word(trace.path), facts.window.options
-    told = [one.of_archive(archive).of_part(options) for one in kept]
-    return [replace(one, caveats=(*one.caveats, *doubt)) if kind_of(one.kind).of_ranks else one for one in told]
+    for row, finding in enumerate(kept):
+        caveats = (*finding.caveats, *(doubt if kind_of(finding.kind).of_ranks else ()))
+        kept[row] = replace(finding, caveats=caveats).of_archive(archive).of_part(options)
+    return kept
 
 
-def _tells(finding: Finding, other: Finding) -> bool:
-    """True if a finding tells the loss of another one, too, with its cause: slow iterations with the same culprit tell
-    most of an imbalance."""
-    if finding.kind in kind_of(other.kind).told_by:
+def _explains(finding: Finding, other: Finding) -> bool:
+    """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
+    same culprit."""
+    if finding.kind in kind_of(other.kind).explained_by:
         return finding.share >= LEAST
     same = finding.kind == "slow_iterations" and other.kind == "imbalance" and finding.culprit == other.culprit
     return same and finding.loss_ns >= _MOSTLY * other.loss_ns

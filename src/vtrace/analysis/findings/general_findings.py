@@ -10,7 +10,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import place_text, who
+from vtrace.analysis.findings.run_facts import location_text, place_text
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import add_up
 
@@ -24,7 +24,7 @@ _FEW = 0.9
         "time in I/O of all threads",
         about=("io",),
         action="access files in fewer and larger pieces",
-        told_by=("io_by_few_ranks",),
+        explained_by=("io_by_few_ranks",),
     )
 )
 def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     text = f"I/O takes {span(whole)} of all threads, most of it in {place}"
     culprit = ""
     if len(facts.masters) > 1 and each[busiest] >= _FEW * whole:
-        culprit = who(facts.trace, busiest)
+        culprit = location_text(facts.trace, busiest)
         text += f"; {culprit} does nearly all of it"
     yield facts.finding(
         "io_time", whole, path, locations=np.flatnonzero(each), text=text, culprit=culprit,

@@ -46,15 +46,15 @@ class IoWaits(SyncCalls[Table]):
         """Rows (kind, path, location, partner, partner_path): time_ns, count, the longest time first."""
         calls, paths, _ = self.calls()
         own = library_work(self.trace, paths)[calls["path"]]
-        alone = _alone(calls[(calls["kind"] == _IO) & ~own])
+        io = _only_io(calls[(calls["kind"] == _IO) & ~own])
         waits = calls[calls["kind"] == _MPI]
         waits = waits[waits["process"] >= 0]
         found = []
-        processes = np.unique(alone["process"])
-        lengths = [int((alone["end"] - alone["begin"])[alone["process"] == p].sum()) for p in processes[:_SOME]]
+        processes = np.unique(io["process"])
+        lengths = [int((io["end"] - io["begin"])[io["process"] == p].sum()) for p in processes[:_SOME]]
         for process in processes[:_SOME][np.argsort(lengths)[::-1][:_MOST]].tolist():
-            mine = alone[alone["process"] == process]
-            edges = np.stack([mine["begin"], mine["end"]], 1).ravel()
+            own_io = io[io["process"] == process]
+            edges = np.stack([own_io["begin"], own_io["end"]], 1).ravel()
             passed = np.concatenate([[0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))])
 
             def until(time: Array, edges: Array = edges, passed: Array = passed) -> Array:
@@ -68,7 +68,7 @@ class IoWaits(SyncCalls[Table]):
             time = until(others["end"]) - until(others["begin"])
             kept = time > 0
             count = int(np.count_nonzero(kept))
-            busiest = mine[np.argmax(mine["end"] - mine["begin"])]
+            busiest = own_io[np.argmax(own_io["end"] - own_io["begin"])]
             found.append(
                 Waits(
                     kind=np.zeros(count, np.int64),
@@ -82,7 +82,7 @@ class IoWaits(SyncCalls[Table]):
         return self.table(found, KINDS, paths, bounds=(0,))
 
 
-def _alone(calls: Array) -> Array:
+def _only_io(calls: Array) -> Array:
     """The parts of calls of I/O during which no other process was in I/O, in order of time."""
     if not len(calls):
         return calls

@@ -12,11 +12,11 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, named_place, who_all
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
-_EXAMINED, _TOLD, _DRIFT = 8, 3, 1.2
+_EXAMINED, _MOST, _DRIFT = 8, 3, 1.2
 """The most outliers to examine, the most findings about them, and the least growth of the time of an iteration."""
 _SOME = 0.01
 """A process loses time if it loses this part of the largest loss of a process."""
@@ -35,47 +35,49 @@ class _Outliers:
 @rule(FindingKind("slow_iterations", "[iterations](#iterations) that take much longer than the others"))
 def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The slow iterations with one cause that lose at least LEAST of the time of all threads."""
-    facts, found = diagnosis.facts, diagnosis.iterations
-    if found is None or found.table.rows < 4:
+    facts, iterations = diagnosis.facts, diagnosis.iterations
+    if iterations is None or iterations.table.rows < 4:
         return
-    made = [_slow(facts, found, each) for each in _with_one_cause(facts, found, LEAST * facts.whole)]
-    yield from sorted(made, key=lambda one: -one.loss_ns)[:_TOLD]
+    made = [_slow(facts, iterations, each) for each in _with_one_cause(facts, iterations, LEAST * facts.whole)]
+    yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
 
 
 @rule(FindingKind("drift", "[iterations](#iterations) that take longer and longer"))
 def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The growth of iterations."""
-    facts, found = diagnosis.facts, diagnosis.iterations
-    if found is None or found.table.rows < 4 or found.drift < _DRIFT or not (loss := found.drift_loss()):
+    facts, iterations = diagnosis.facts, diagnosis.iterations
+    if iterations is None or iterations.table.rows < 4 or iterations.drift < _DRIFT:
         return
-    quarter = max(1, found.table.rows // 4)
-    begin = int(found.table["begin"][found.table.rows - quarter])
-    last = found.table.rows - quarter, found.table.rows - 1
-    grown = slow_path(facts, found, *last)
-    where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
+    if not (loss := iterations.drift_loss()):
+        return
+    quarter = max(1, iterations.table.rows // 4)
+    begin = int(iterations.table["begin"][iterations.table.rows - quarter])
+    last = iterations.table.rows - quarter, iterations.table.rows - 1
+    grown = slow_path(facts, iterations, *last)
+    where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
-    middle = int(found.table["begin"][found.table.rows // 2])
-    waited = facts.without_processor(found.locations, middle) - facts.without_processor(found.locations, None, middle)
-    text = f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
+    middle, locations = int(iterations.table["begin"][iterations.table.rows // 2]), iterations.locations
+    waited = facts.without_processor(locations, middle) - facts.without_processor(locations, None, middle)
+    growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
-        "drift", loss, 0, locations=found.locations, share=min(1.0, loss / facts.whole),
-        text=text + (f"; {culprit}" if culprit else ""), region=found.region, source=found.source, callpath=found.path,
-        culprit=culprit, certainty=ESTIMATE, processor_ns=min(loss, round(max(0.0, waited) * len(found.locations))),
-        start=begin, stop=None,
+        "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
+        text=f"iterations of {_loop_text(iterations)} take longer and longer: {growth}",
+        region=iterations.region, source=iterations.source, callpath=iterations.path, culprit=culprit,
+        certainty=ESTIMATE, processor_ns=min(loss, round(max(0.0, waited) * len(locations))), start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )  # fmt: skip
 
 
-def _with_one_cause(facts: RunFacts, found: Iterations, least: float) -> list[_Outliers]:
+def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> list[_Outliers]:
     """The slow iterations by cause: all together if they are periodic, else those that alone lose least (ns)."""
-    losses = {run: found.loss(*run) for run in found.slow}
+    losses = {run: iterations.loss(*run) for run in iterations.slow}
     runs = sorted(losses, key=lambda run: -losses[run])
-    if _period([first for first, _ in found.slow]):
+    if _period([first for first, _ in iterations.slow]):
         periodic = sum(losses.values()) >= least
-        return [_Outliers(runs=found.slow, slow=slow_path(facts, found, *runs[0]))] if periodic else []
+        return [_Outliers(runs=iterations.slow, slow=slow_path(facts, iterations, *runs[0]))] if periodic else []
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
-        slow = slow_path(facts, found, *run)
+        slow = slow_path(facts, iterations, *run)
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
 
@@ -90,20 +92,21 @@ def _period(places: list[int]) -> int:
     return middle if middle > 1 and np.all(np.abs(distances - middle) <= 1) else 0
 
 
-def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
+def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Finding:
     runs, slow = outliers.runs, outliers.slow
-    lost = np.sum([found.lost(*run) for run in runs], axis=0)
-    loss, losers = int(lost.sum()), np.array(found.locations)[lost >= _SOME * lost.max()]
+    lost = np.sum([iterations.lost(*run) for run in runs], axis=0)
+    loss, losers = int(lost.sum()), np.array(iterations.locations)[lost >= _SOME * lost.max()]
     rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
-    took = f"took {found.table['time_ns'][rows].mean() / max(1.0, found.median):.3g} x the usual {span(found.median)}"
-    place = _place(facts, found, slow, runs)
-    culprit = f"{who_all(facts.trace, [*slow.locations])}, {place.text}"
+    times, median = iterations.table["time_ns"][rows], iterations.median
+    took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
+    place = _place(facts, iterations, slow, runs)
+    culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
     first = slow.locations[:1]
     waited = sum(facts.without_processor(first, slow.begin, slow.end, in_mpi=in_mpi) for in_mpi in (False, True))
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
-        text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
+        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
         certainty=ESTIMATE, processor_ns=round(loss * min(1.0, waited / max(1, slow.more))),
         start=slow.begin, stop=slow.end,
@@ -111,7 +114,7 @@ def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
     )  # fmt: skip
 
 
-def _which(runs: list[tuple[int, int]]) -> str:
+def _numbers_text(runs: list[tuple[int, int]]) -> str:
     """Words for slow iterations: every 17th iteration from 16 on, iteration 3, iterations 3, 7 to 8, 12 and 5 more."""
     if period := _period([first for first, _ in runs]):
         ending = {1: "st", 2: "nd", 3: "rd"}.get(period % 10 if period % 100 // 10 != 1 else 0, "th")
@@ -130,12 +133,12 @@ class _Place:
     text: str
 
 
-def _place(facts: RunFacts, found: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> _Place:
+def _place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> _Place:
     """The function that took longer in these iterations, by samples of the slowest of them where these show one."""
     if facts.sampled:
-        column = found.locations.index(slow.locations[0])
-        begins, times = found.begins[:, column], found.times[:, column]
-        examined = sorted(runs, key=lambda run: -found.loss(*run))[:_EXAMINED]
+        column = iterations.locations.index(slow.locations[0])
+        begins, times = iterations.begins[:, column], iterations.times[:, column]
+        examined = sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
         windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in examined]
         count = sum(last + 1 - first for first, last in examined)
         usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
@@ -145,5 +148,5 @@ def _place(facts: RunFacts, found: Iterations, slow: SlowPath, runs: list[tuple[
     return _Place(names=slow.names, source=source, text=named_place(facts, slow.names))
 
 
-def _of(found: Iterations) -> str:
-    return found.region if found.basis == "calls" else f"the loop around {found.region}"
+def _loop_text(iterations: Iterations) -> str:
+    return iterations.region if iterations.basis == "calls" else f"the loop around {iterations.region}"

@@ -210,9 +210,9 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         part.end(replay)
         tree.parts = {location: part}
         paths, numbers = tree.answer()
-        alone = Table({"location": np.array([location])})
-        facts = RunFacts(self.trace, self.window, paths=paths, numbers=numbers, extent=alone, times=np.empty((0, 0)))
-        wanted = tuple(_calls_of(facts, row) for row in _likely(facts, len(self._masters)))
+        extent = Table({"location": np.array([location])})
+        facts = RunFacts(self.trace, self.window, paths=paths, numbers=numbers, extent=extent, times=np.empty((0, 0)))
+        wanted = tuple(_calls_of(facts, row) for row in _candidates(facts, len(self._masters)))
         with self.lock:
             for each in self._replays:
                 each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
@@ -292,13 +292,13 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
         if len(known.knows(known.wanted[0])) < len(known.parts):
             known.lines.append(_too_many(name))
             calls = {}
-        return _made(facts, row, _BASES[0], calls) if calls else None
+        return _iterations(facts, row, _BASES[0], calls) if calls else None
     masters = {*facts.masters.values()}
     calls_of = _calls(facts)
-    found = _repeated(facts)
-    tried = [(row, basis) for row, basis in found if calls_of[row] <= _MOST][:_TRIED]
-    if found and not tried:
-        known.lines.append(_too_many(facts.region(found[0][0])))
+    repeated = _repeated(facts)
+    tried = [(row, basis) for row, basis in repeated if calls_of[row] <= _MOST][:_TRIED]
+    if repeated and not tried:
+        known.lines.append(_too_many(facts.region(repeated[0][0])))
     questions = [RepeatedCalls(facts.window, _calls_of(facts, row)) for row, _ in tried]
     for number, (row, basis) in enumerate(tried):
         if number == 0:
@@ -309,9 +309,9 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
         calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
-            made = _without_bursts(facts, row, _made(facts, row, basis, calls), calls)
-            if made.median * made.table.rows >= _EVEN * covered / len(calls):
-                return made
+            iterations = _without_bursts(facts, row, _iterations(facts, row, basis, calls), calls)
+            if iterations.median * iterations.table.rows >= _EVEN * covered / len(calls):
+                return iterations
     known.lines += [
         _too_many(facts.region(row)) for (row, _), each in zip(tried, questions, strict=True) if each.dropped
     ]
@@ -326,26 +326,26 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
         ask(facts.trace, questions, replace(facts.window, locations=tuple(missing)))
 
 
-def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
-    made = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
-    _judge(made, _unrecorded(facts.trace, made.times, made.begins, made.locations))
-    return made
+def _iterations(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
+    iterations = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
+    _mark_outliers(iterations, _unrecorded(facts.trace, iterations.times, iterations.begins, iterations.locations))
+    return iterations
 
 
-def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int, Array]) -> Iterations:
+def _without_bursts(facts: RunFacts, row: int, iterations: Iterations, calls: dict[int, Array]) -> Iterations:
     """The iterations; if the calls come in bursts, the iterations of the loop around the bursts. A long time follows
     each burst, repeatedly after the same number of calls; the long times are most of the time, else these are slow
     iterations."""
-    times = made.table["time_ns"]
+    times = iterations.table["time_ns"]
     long = np.flatnonzero(_outliers(times))
-    bursts = made.basis == _BASES[1] and 2 * times[long].sum() > times.sum()
-    size = _turn(long, made.table.rows) if bursts else 1
+    bursts = iterations.basis == _BASES[1] and 2 * times[long].sum() > times.sum()
+    size = _burst_size(long, iterations.table.rows) if bursts else 1
     if size < 2:
-        return made
-    return _made(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})
+        return iterations
+    return _iterations(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})
 
 
-def _turn(long: Array, count: int) -> int:
+def _burst_size(long: Array, count: int) -> int:
     """The number of times in a turn of the loop, if long times have the same places in each turn; else 1. long: the
     places of long times among `count` times."""
     for each in range(1, _BURSTS + 1):  # each: number of long times in a turn
@@ -402,7 +402,7 @@ def _too_many(name: str) -> str:
     return f"more than {_MOST:,} calls of {name}: these iterations are not compared"
 
 
-def _likely(facts: RunFacts, processes: int) -> list[int]:
+def _candidates(facts: RunFacts, processes: int) -> list[int]:
     """Call paths of one process that all processes may repeat: the best path, and rare paths, whose calls are cheap to
     keep."""
     rows, calls, most = [row for row, _ in _repeated(facts)], _calls(facts), _MOST / processes
@@ -477,18 +477,18 @@ def _outliers(time: Array) -> Array:
     return found
 
 
-def _judge(found: Iterations, unrecorded: Array) -> None:
+def _mark_outliers(iterations: Iterations, unrecorded: Array) -> None:
     """Finds outliers and drift. unrecorded: (iterations,) bool, iterations that are neither."""
-    time = found.table["time_ns"].astype(np.float64)
+    time = iterations.table["time_ns"].astype(np.float64)
     slow = _outliers(time)
     for row in np.flatnonzero(slow & ~unrecorded).tolist():
-        if found.slow and row - found.slow[-1][1] <= 1:
-            found.slow[-1] = found.slow[-1][0], row
+        if iterations.slow and row - iterations.slow[-1][1] <= 1:
+            iterations.slow[-1] = iterations.slow[-1][0], row
         else:
-            found.slow.append((row, row))
-    found.usual_rows = np.flatnonzero(~slow & ~unrecorded)
-    usual = time[found.usual_rows]
+            iterations.slow.append((row, row))
+    iterations.usual_rows = np.flatnonzero(~slow & ~unrecorded)
+    usual = time[iterations.usual_rows]
     if len(usual) >= 8:
         quarter = len(usual) // 4
         first = _median(usual[:quarter])
-        found.drift = _median(usual[-quarter:]) / first if first else 1.0
+        iterations.drift = _median(usual[-quarter:]) / first if first else 1.0

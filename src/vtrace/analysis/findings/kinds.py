@@ -28,7 +28,7 @@ class FindingKind:
     """loss: the time that is lost, in Markdown, for docs/diagnose.md. about: the values of --about that show the
     findings. of_ranks: ranks wait for each other, so ranks that share cores make the loss doubtful. is_loss: False: the
     finding stands in for losses that were not found. action: what usually helps, "" if that depends on the program.
-    told_by: kinds of findings that tell this loss, too, with its cause: this finding is left out beside them."""
+    explained_by: kinds of findings that name the cause of this loss, too: beside them this finding is left out."""
 
     name: str
     loss: str
@@ -37,7 +37,7 @@ class FindingKind:
     of_ranks: bool = False
     is_loss: bool = True
     action: str = ""
-    told_by: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
 
 
 _kinds: dict[str, FindingKind] = {}

@@ -15,7 +15,7 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
+from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.path_sums import outermost
@@ -38,15 +38,15 @@ _UNEVEN = 0.4
 
 @dataclass
 class _Cause:
-    """The delays that a call path, and further ones, cause on all culprits. booked: (places,) ns of the caused waits by
+    """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
     place. kind: of the finding."""
 
     path: int
     locations: list[int]
     loss: int
-    booked: Array
+    waits_ns: Array
     kind: str = ""
-    further: list[int] = field(default_factory=list)
+    more_paths: list[int] = field(default_factory=list)
 
 
 class _WaitPlaces:
@@ -70,11 +70,11 @@ class _WaitPlaces:
         found: Array = np.bincount(places, values, len(self.path))
         return found
 
-    def booked(self, delays: Table, rows: Array) -> Array:
+    def caused_waits(self, delays: Table, rows: Array) -> Array:
         """(places,) ns of the waits that some rows of delays caused."""
-        booked: Array = self.passed * delays["indirect_ns"][rows].sum()
-        booked += self._sums(self.of_delay[rows], delays["direct_ns"][rows])
-        return booked
+        caused: Array = self.passed * delays["indirect_ns"][rows].sum()
+        caused += self._sums(self.of_delay[rows], delays["direct_ns"][rows])
+        return caused
 
 
 @rule(
@@ -109,13 +109,14 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
-    told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
+    explained_ns, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
     causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
-    for cause in _joined(facts, causes, answers.delays):
-        rows = np.flatnonzero((cause.booked >= _SOME * cause.booked.max())[places.of_wait])
-        yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
-        told += cause.booked
-    yield from _other_waits(facts, answers.waits, places=places, told=told, clocks=clocks)
+    for cause in _by_culprit(facts, causes, answers.delays):
+        rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
+        finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
+        yield _with_clock_doubt(finding, answers.waits, rows, clocks)
+        explained_ns += cause.waits_ns
+    yield from _other_waits(facts, answers.waits, places=places, explained_ns=explained_ns, clocks=clocks)
 
 
 def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
@@ -129,10 +130,10 @@ def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
         by = np.bincount(of, time[rows])
         culprits = at[by >= _CULPRIT * sums[number]].tolist() or [int(at[np.argmax(by)])]
         path = int(delays["path"][first[number]])
-        yield _Cause(path, culprits, round(fsum(time[rows])), places.booked(delays, rows))
+        yield _Cause(path, culprits, round(fsum(time[rows])), places.caused_waits(delays, rows))
 
 
-def _joined(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_Cause]:
+def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_Cause]:
     """The causes, the largest first. Call paths in which the same processes take longer, or do the I/O, are one
     cause."""
     found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
@@ -143,8 +144,8 @@ def _joined(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_C
             found[key] = cause
             continue
         first = found[key]
-        first.further += [cause.path] if cause.loss >= _CULPRIT * first.loss else []
-        first.loss, first.booked = first.loss + cause.loss, first.booked + cause.booked
+        first.more_paths += [cause.path] if cause.loss >= _CULPRIT * first.loss else []
+        first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
     return sorted(found.values(), key=lambda cause: -cause.loss)
 
 
@@ -163,17 +164,17 @@ def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
     return ACTIVITIES[activity] == "mpi/io" or int(CLASS_OF[activity]) == IO
 
 
-def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
+def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
     names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
-    culprits = who_ranks(trace, cause.locations)
+    culprits = ranks_text(trace, cause.locations)
     place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
     if facts.sampled and not is_io:
         others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
             names, place, source = sampled.names, sampled.text, sampled.source
-    text = _sentence(cause, culprits, place + _further(facts, delays.paths, cause), is_io)
+    text = _sentence(cause, culprits, place + _other_places_text(facts, delays.paths, cause), is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -184,7 +185,7 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
-        text=text + _waiting(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
+        text=text + _waits_text(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
         processor_ns=0 if is_io else _of_processor(facts, cause),
@@ -214,33 +215,33 @@ def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
     return f"ranks take turns instead of working at once: {place} delays the next rank, "
 
 
-def _further(facts: RunFacts, paths: Table, cause: _Cause) -> str:
+def _other_places_text(facts: RunFacts, paths: Table, cause: _Cause) -> str:
     """Words about the other places of a cause: their names, or their number if there are many."""
-    others = [place_text(facts.trace, paths, path) for path in cause.further]
+    others = [place_text(facts.trace, paths, path) for path in cause.more_paths]
     if len(others) > _LISTED:
         return f" and {len(others)} other places"
     return f" and {', '.join(others)}" if others else ""
 
 
-def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
+def _waits_text(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
     """Words about the waits of a cause, and the call with most of these waits."""
     text = f"{span(cause.loss)} of waiting"
-    largest = int(np.argmax(cause.booked))
+    largest = int(np.argmax(cause.waits_ns))
     if places.path[largest] <= 0:
         return text
-    share, place = cause.booked[largest] / max(1, cause.loss), place_text(facts.trace, paths, places.path[largest])
+    share, place = cause.waits_ns[largest] / max(1, cause.loss), place_text(facts.trace, paths, places.path[largest])
     return f"{text} in {place}" if share >= _NEARLY_ALL else f"{text}, {100 * share:.0f} % of it in {place}"
 
 
-def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
+def _with_clock_doubt(finding: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
     """A finding about some waits. Gets a caveat if clocks may differ by more than some of the waits, and is an estimate
     if by more than most of them."""
     columns = (waits[name][rows] for name in ("location", "partner", "time_ns", "count"))
-    share, line = clocks.unsure(*columns)
+    share, line = clocks.doubt(*columns)
     if not line:
-        return one
-    certainty = ESTIMATE if share > _MOSTLY and one.certainty == EXACT else one.certainty
-    return replace(one, certainty=certainty, caveats=(*one.caveats, line))
+        return finding
+    certainty = ESTIMATE if share > _MOSTLY and finding.certainty == EXACT else finding.certainty
+    return replace(finding, certainty=certainty, caveats=(*finding.caveats, line))
 
 
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
@@ -278,17 +279,17 @@ _WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
 
 
 def _other_waits(
-    facts: RunFacts, waits: Table, places: _WaitPlaces, told: Array, *, clocks: ClockBounds
+    facts: RunFacts, waits: Table, places: _WaitPlaces, explained_ns: Array, *, clocks: ClockBounds
 ) -> Iterator[Finding]:
-    """Waits that no reported delay explains, by kind and call path. told: (places,) ns of the explained waits."""
+    """Waits that no reported delay explains, by kind and call path. explained_ns: (places,) of the other waits."""
     first, member = group([waits["kind"], waits["path"]])
     sums = add_up(member, waits["time_ns"], len(first))
     for number in range(len(first)):
         rows = np.flatnonzero(member == number)
         kind, path = str(waits.kinds[waits["kind"][first[number]]]), int(waits["path"][first[number]])
         at = places.of_wait[first[number]]
-        explained = min(told[at], sums[number])
-        told[at] -= explained
+        explained = min(explained_ns[at], sums[number])
+        explained_ns[at] -= explained
         left = round(sums[number] - explained)
         if left <= 0 or kind.endswith("_completion"):
             continue
@@ -296,7 +297,8 @@ def _other_waits(
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
-        culprit, text = who_ranks(facts.trace, partners) if partners else "", words.format(place=place, loss=span(left))
+        culprit = ranks_text(facts.trace, partners) if partners else ""
+        text = words.format(place=place, loss=span(left))
         waiting = np.unique(waits["location"][rows]).tolist()
         if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
             text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
@@ -306,7 +308,7 @@ def _other_waits(
             certainty=certainty, evidence=("diagnose", "--about", "waits"),
             processor_ns=min(left, round(facts.without_processor(partners or facts.rows))),
         )  # fmt: skip
-        yield _judged(found, waits, rows, clocks)
+        yield _with_clock_doubt(found, waits, rows, clocks)
 
 
 @rule(

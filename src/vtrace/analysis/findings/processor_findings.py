@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, state
-from vtrace.analysis.findings.run_facts import RunFacts, who_all
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text
 from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.console import some
@@ -55,7 +55,7 @@ def with_processor_waits(facts: RunFacts, findings: Sequence[Finding]) -> Iterat
 def _finding(facts: RunFacts, waited: dict[int, float], whole: int, loss: int) -> Finding:
     most = [row for row, ns in waited.items() if ns >= _MUCH * whole] or [*waited]
     crowded = crowded_hosts(facts.trace)
-    culprit = who_all(facts.trace, most)
+    culprit = locations_text(facts.trace, most)
     if crowded:
         host, ranks, count = crowded[0]
         text = f"{ranks} ranks share {some(count, 'core')} on {host}: they wait {span(whole)} for a core"

@@ -260,14 +260,13 @@ class RunFacts:
     def without_processor(
         self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, in_mpi: bool = False
     ) -> float:
-        """The ns that locations waited for a processor while they worked, or in_mpi: in calls of MPI that may wait; in a
-        part of the selection. The start and end of MPI do not count."""
+        """The ns that locations waited for a processor in a part of the selection: while they worked, or in_mpi: in calls
+        of MPI that may wait, but for the start and end of MPI."""
         window, activity = self.window, self.trace.regions["activity"]
         waits = np.isin(activity, [ACTIVITIES.index(path) for path in _WAITING])
         manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
-        regions = (
-            np.append(waits & ~manages & (CLASS_OF[activity] == MPI), False) if in_mpi else ~np.append(waits, False)
-        )
+        counts = waits & ~manages & (CLASS_OF[activity] == MPI) if in_mpi else ~waits
+        regions = np.append(counts, not in_mpi)
         begin = window.start if begin is None else max(begin, window.start or begin)
         end = window.stop if end is None else min(end, window.stop or end)
         return self.processor_waits.sum(locations, begin, end, regions=regions)
@@ -301,7 +300,7 @@ def library_work(trace: Source, paths: Table) -> Array:
     return found
 
 
-def who(trace: Source, location: int) -> str:
+def location_text(trace: Source, location: int) -> str:
     """A location in a sentence: rank 3, or rank 3 thread OMP 1, or the thread's name in a program of one process."""
     process = int(trace.places.process[location])
     name = str(trace.locations["name"][location])
@@ -313,10 +312,10 @@ def who(trace: Source, location: int) -> str:
     return f"{text}, {name}" if several else text
 
 
-def who_all(trace: Source, locations: list[int]) -> str:
+def locations_text(trace: Source, locations: list[int]) -> str:
     """Locations in a sentence: rank 3, ranks 0-2, 4 threads."""
     if len(locations) == 1:
-        return who(trace, locations[0])
+        return location_text(trace, locations[0])
     process = trace.places.process[np.array(locations, np.int64)]
     rows = sorted({int(row) for row in process if row >= 0})
     if trace.processes.rows < 2:
@@ -330,7 +329,7 @@ def who_all(trace: Source, locations: list[int]) -> str:
     return names if len(rows) <= _NAMED else f"{len(rows)} processes ({names} ...)"
 
 
-def who_ranks(trace: Source, locations: list[int]) -> str:
+def ranks_text(trace: Source, locations: list[int]) -> str:
     """The processes of locations in a sentence: rank 3, or ranks 0-2."""
     masters: dict[int, int] = {}
     for location in locations:
@@ -338,7 +337,7 @@ def who_ranks(trace: Source, locations: list[int]) -> str:
     ranks = sorted(row for row in masters if row >= 0)
     if len(ranks) == len(masters) and np.all(trace.processes["rank"][ranks] >= 0):
         return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranges(ranks)}"
-    return who_all(trace, [*masters.values()])
+    return locations_text(trace, [*masters.values()])
 
 
 def path_source(trace: Source, paths: Table, path: int) -> str:

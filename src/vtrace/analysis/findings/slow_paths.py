@@ -48,14 +48,14 @@ class _Growth:
     end: int
 
 
-def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> SlowPath:
+def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) -> SlowPath:
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
     counts only if nothing else took longer. Ranks that do not meet in each iteration are in other iterations at the
     same time, so each one is read in its own iterations."""
-    growths = [each for each in _growths(facts, found, first, last) if each.more > 0]
+    growths = [each for each in _growths(facts, iterations, first, last) if each.more > 0]
     if not growths:
-        ends = int(found.table["begin"][first]), int(found.table["end"][last])
-        return SlowPath(locations=(found.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
+        ends = int(iterations.table["begin"][first]), int(iterations.table["end"][last])
+        return SlowPath(locations=(iterations.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
     most = max(growths, key=lambda each: (each.works, each.more, -each.location, each.names))
     same = [each for each in growths if each.names == most.names and each.more >= _LOST * most.more]
     same.sort(key=lambda each: (-each.more, each.location))
@@ -65,15 +65,15 @@ def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> Slow
     )  # fmt: skip
 
 
-def _growths(facts: RunFacts, found: Iterations, first: int, last: int) -> Iterator[_Growth]:
-    whole = _by_name(facts, found.locations, {at: int(facts.times[at, -1]) for at in found.locations})
-    counts = np.count_nonzero(found.times >= 0, axis=0)
-    for begin, end, columns in _windows(found, first, last):
-        number = {found.locations[column]: column for column in columns}
+def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> Iterator[_Growth]:
+    whole = _by_name(facts, iterations.locations, {at: int(facts.times[at, -1]) for at in iterations.locations})
+    counts = np.count_nonzero(iterations.times >= 0, axis=0)
+    for begin, end, columns in _windows(iterations, first, last):
+        number = {iterations.locations[column]: column for column in columns}
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
         outside = {at: end - begin - int(part.exclusive([at]).sum()) for at in number}
         for (location, names), (ns, row) in _by_name(part, [*number], outside).items():
-            here = np.count_nonzero(found.times[first : last + 1, number[location]] >= 0)
+            here = np.count_nonzero(iterations.times[first : last + 1, number[location]] >= 0)
             usual, path = whole.get((location, names), (0, 0))
             more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
             yield _Growth(
@@ -81,13 +81,13 @@ def _growths(facts: RunFacts, found: Iterations, first: int, last: int) -> Itera
             )
 
 
-def _windows(found: Iterations, first: int, last: int) -> Iterator[tuple[int, int, list[int]]]:
-    """Begin and end (ns) of these iterations, and the columns of found.times of the processes that run them then. Only
-    processes that lose much time."""
-    times, begins = found.times[first : last + 1], found.begins[first : last + 1]
-    lost = found.lost(first, last)
+def _windows(iterations: Iterations, first: int, last: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Begin and end (ns) of these iterations, and the columns of iterations.times of the processes that run them then.
+    Only processes that lose much time."""
+    times, begins = iterations.times[first : last + 1], iterations.begins[first : last + 1]
+    lost = iterations.lost(first, last)
     ends = (begins + times).max(axis=0)
-    step = max(1, int(found.median / _TOGETHER))
+    step = max(1, int(iterations.median / _TOGETHER))
     together: dict[tuple[int, int], list[int]] = {}
     for column in np.flatnonzero((times[0] >= 0) & (lost >= _LOST * lost.max())).tolist():
         together.setdefault((int(begins[0, column]) // step, int(ends[column]) // step), []).append(column)

@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
+from vtrace.analysis.findings.run_facts import RunFacts, location_text, locations_text, place_text
 from vtrace.analysis.findings.thread_waits import (
     API,
     CRITICAL,
@@ -61,21 +61,12 @@ def _culprits(facts: RunFacts, waits: Table) -> list[int]:
     return [*found] if sum(found.values()) >= _MOST_OF * whole else []
 
 
-def _names(trace: Source, locations: list[int]) -> str:
+def _culprits_text(trace: Source, locations: list[int]) -> str:
     """Locations of different processes in a sentence."""
     if len(locations) < 2:
-        return who(trace, locations[0]) if locations else ""
+        return location_text(trace, locations[0]) if locations else ""
     names = {*trace.locations["name"][locations].tolist()}
-    return f"{names.pop() if len(names) == 1 else 'one thread each'} of {who_all(trace, locations)}"
-
-
-def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
-    """A finding about all of these waits."""
-    about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
-    return facts.finding(
-        kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
-        evidence=("diagnose", "--about", about), **values,
-    )  # fmt: skip
+    return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
 
 
 def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
@@ -89,7 +80,16 @@ def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
     return min(int(waits["time_ns"].sum()), round(waited))
 
 
-def _construct(facts: RunFacts, paths: Table, path: int) -> str:
+def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
+    """A finding about all of these waits."""
+    about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
+    return facts.finding(
+        kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
+        evidence=("diagnose", "--about", about), **values,
+    )  # fmt: skip
+
+
+def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
     """The place of a barrier: at the end of a worksharing construct or of a parallel region, or in the barrier."""
     role, above = str(facts.trace.regions["role"][int(paths["region"][path])]), int(paths["parent"][path])
     ends = str(facts.trace.regions["role"][int(paths["region"][above])]) if above > 0 else ""
@@ -117,7 +117,7 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     for waits, path, loss in _by_region(diagnosis.thread_waits, EXPLICIT, IMPLICIT, THREAD_BARRIER):
         culprits = _culprits(facts, waits)
-        culprit, where = _names(facts.trace, culprits), _construct(facts, waits.paths, path)
+        culprit, where = _culprits_text(facts.trace, culprits), _barrier_text(facts, waits.paths, path)
         if culprits:
             reason = f"most of it for {culprit}, which {'has' if len(culprits) == 1 else 'have'} more work"
         else:
@@ -143,10 +143,10 @@ def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
         count = int(waits["count"].sum())
         locations = sorted({*waits["location"].tolist()})
         text = (
-            f"{who_all(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} for the lock "
+            f"{locations_text(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} for the lock "
             f"of {place_text(facts.trace, waits.paths, path)}, {'once' if count == 1 else f'{count:,} times'}"
         )
-        culprit = _names(facts.trace, _culprits(facts, waits))
+        culprit = _culprits_text(facts.trace, _culprits(facts, waits))
         yield _finding(facts, "lock", waits, path, text=text, culprit=culprit)
 
 
@@ -167,7 +167,7 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
     locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
     text = (
-        f"{who_all(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
+        f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
         f"parallel regions, most of it while {place_text(facts.trace, waits.paths, path)} runs on one thread"
     )
     yield _finding(facts, "omp_serial", waits, path, text=text)
@@ -179,10 +179,10 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     for waits, path, loss in _by_region(diagnosis.thread_waits, EARLY_END):
         culprits, early = _culprits(facts, waits), sorted({*waits["location"].tolist()})
-        culprit, until = _names(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
+        culprit, until = _culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
         lead = f"{'together ' * several}{loss} before "
-        text = f"{who_all(facts.trace, early)} end{'s' * (not several)} early, {lead}"
+        text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
             longer = facts.longer_place(culprits, others) if others else ""

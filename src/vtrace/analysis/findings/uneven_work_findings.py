@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import rule
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, who_all
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.run_notes import recorded_apart
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
@@ -28,12 +28,12 @@ def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     masters, ranks = [*facts.masters.values()], facts.ranked
     if len(ranks) > 1 and not recorded_apart(facts):
-        yield from _of_ranks(facts, ranks)
+        yield from _between_ranks(facts, ranks)
     elif not ranks and len(masters) > 1:
-        yield from _of_processes(facts, masters)
+        yield from _between_processes(facts, masters)
 
 
-def _of_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
+def _between_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
     """The call paths with uneven times on the ranks. All of them together lose at most the rest of their time."""
     n = facts.numbers.take(np.isin(facts.numbers["location"], masters))
     most = np.zeros(facts.paths.rows, np.int64)
@@ -45,10 +45,10 @@ def _of_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
         if loss[path] > 0:
             mine = n.take(n["path"] == path)
             at = dict(zip(mine["location"].tolist(), mine["exclusive"].tolist(), strict=True))
-            yield _uneven(facts, path, {row: at.get(row, 0) for row in masters}, int(loss[path]))
+            yield _imbalance(facts, path, {row: at.get(row, 0) for row in masters}, int(loss[path]))
 
 
-def _of_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
+def _between_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
     """The regions with uneven times on the processes that call them. A forked process has other call paths than its
     parent, and may do other work at another time. So a process loses at most the time that it lives together with the
     longest one, and at most the time of its calls that are no work."""
@@ -74,7 +74,7 @@ def _of_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
             here = (n["location"] == mine["location"][0]) & (regions == mine["region"][0])
             path = int(n["path"][here][np.argmax(n["exclusive"][here])])
             losers = sums["location"][(member == number) & (lost > 0)]
-            one = _uneven(facts, path, times, int(loss[number]))
+            one = _imbalance(facts, path, times, int(loss[number]))
             yield replace(one, ranks=facts.ranks_of(losers))
 
 
@@ -87,7 +87,7 @@ def _together(facts: RunFacts, one: Array, other: Array) -> Array:
     return found
 
 
-def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Finding:
+def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Finding:
     """times: ns by location."""
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
@@ -95,11 +95,11 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
     more = facts.without_processor(slow) / len(slow) - facts.without_processor(others) / max(1, len(others))
     place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
-        f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
+        f"{locations_text(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
         f"the mean of all is {span(mean)}"
     )
     return facts.finding(
-        "imbalance", loss, path, locations=others, text=text, culprit=f"{who_all(facts.trace, slow)}, {place}",
+        "imbalance", loss, path, locations=others, text=text, culprit=f"{locations_text(facts.trace, slow)}, {place}",
         certainty=BOUND, processor_ns=min(loss, round(max(0.0, more) * len(others))),
         evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
     )  # fmt: skip

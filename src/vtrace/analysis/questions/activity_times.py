@@ -12,6 +12,7 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table
+from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -44,6 +45,33 @@ class Extent(Question[_ExtentPart, Table]):
         rows = [(location, *part.found) for location, part in self.parts.items() if part.found]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
         return Table(dict(zip(_COLUMNS, columns, strict=True)))
+
+
+class _SpanPart(Part):
+    def __init__(self) -> None:
+        self.first: int | None = None
+        self.last = 0
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        if len(batch.time):
+            self.first = int(batch.time[0]) if self.first is None else self.first
+            self.last = int(batch.time[-1])
+
+
+class Spans(Question[_SpanPart, Array]):
+    """The time from the first to the last Enter or Leave of each location: (locations,) ns, 0 without calls in the
+    window."""
+
+    replay = True
+
+    def part(self, trace: Source, location: int) -> _SpanPart:
+        return _SpanPart()
+
+    def answer(self) -> Array:
+        found = np.zeros(self.trace.locations.rows, np.int64)
+        for location, part in self.parts.items():
+            found[location] = 0 if part.first is None else part.last - part.first
+        return found
 
 
 def activity_times(trace: Source, profile: Table, extent: Table, selection: Selection) -> Array:

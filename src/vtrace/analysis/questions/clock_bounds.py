@@ -51,7 +51,7 @@ class ClockBounds:
         found: Array = np.where(self._host[one] == self._host[other], 0.0, self._error[one] + beyond)
         return found
 
-    def unsure(self, locations: Array, partners: Array, times: Array, counts: Array) -> tuple[float, str]:
+    def doubt(self, locations: Array, partners: Array, times: Array, counts: Array) -> tuple[float, str]:
         """The share of waits (ns, and their numbers) whose mean is shorter than the error of the clocks, and a
         line about them, "" if they are less than a twentieth."""
         between = self.between(locations, partners)

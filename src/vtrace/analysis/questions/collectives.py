@@ -161,8 +161,8 @@ class Collectives(Question[_InstancePart, tuple[Table, Table]]):
         found = [each for part in self.parts.values() for each in part.found]
         ends = stack([end_columns(trace, found)] if found else [], _END)
         ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
-        alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
-        apart = np.where(alone[ends["comm"]], ends["location"], -1)
+        is_self = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
+        apart = np.where(is_self[ends["comm"]], ends["location"], -1)
         changed = np.ones(ends.rows, bool)
         changed[1:] = (np.diff(ends["comm"]) != 0) | (np.diff(ends["location"]) != 0)
         begins = np.flatnonzero(changed)
