@@ -376,3 +376,14 @@ struct vt_chunk *vt_chunk_next(struct vt_chunk *c)
 {
     return (struct vt_chunk *)((uintptr_t)VT_READ(c->next) * VT_CHUNK_SIZE);
 }
+
+struct vt_chunk *vt_chunk_drop(struct vt_chunk **first, struct vt_chunk **last, uint64_t *dropped)
+{
+    struct vt_chunk *c = *first;
+    if (!c) return NULL;
+    *first = vt_chunk_next(c);
+    if (!*first) *last = NULL;
+    uint64_t *behind = *first ? &(*first)->dropped : dropped;
+    VT_SET(*behind, *behind + c->dropped + c->records);
+    return c;
+}

@@ -35,6 +35,10 @@ void vt_chunk_give(struct vt_chunk *c);
 void vt_chunk_keep(struct vt_chunk *c);
 /* Appends a full chunk to the list of chunks that wait to be written. */
 void vt_chunk_append(struct vt_chunk **first, struct vt_chunk **last, struct vt_chunk *c);
+/* Removes the oldest chunk of such a list, and adds its records to *dropped of the next chunk, before the caller
+   releases the chunk: a reader of a dead process's buffer then finds the chunk or its count. *dropped: that of the chunk
+   after the list. Returns NULL if the list is empty. */
+struct vt_chunk *vt_chunk_drop(struct vt_chunk **first, struct vt_chunk **last, uint64_t *dropped);
 /* 1: all chunks are in the buffer file, so all records outlive the process. */
 int vt_buffer_in_file(void);
 /* 1: the buffer file exists; another process may have removed the file. Also 1 if this process cannot look: it lacks

@@ -305,10 +305,7 @@ void vt_file_uctl(void)
     vt_text_add(&t, vt_process.set.gdir, "/", h->prefix, ".uctl");
     t = vt_text_into(text, sizeof text);
     vt_text_add(&t, "vtrace uctl 1\nrun ");
-    for (int i = 0; i < 16; i++) {
-        vt_text_hex(&t, h->run[i] >> 4);
-        vt_text_hex(&t, h->run[i] & 15);
-    }
+    vt_text_run(&t, h->run);
     vt_text_add(&t, "\nworld ");
     vt_text_hex(&t, h->world);
     vt_text_add(&t, "\nranks ");

@@ -27,10 +27,7 @@ void vt_lineage_tell(void)
     has_rank |= h->world != 0;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, VT_FAMILY_NAME);
-    for (int i = 0; i < 16; i++) {
-        vt_text_hex(&t, h->run[i] >> 4);
-        vt_text_hex(&t, h->run[i] & 15);
-    }
+    vt_text_run(&t, h->run);
     vt_text_add(&t, ":");
     vt_text_hex(&t, h->pid);
     if (vt_process.first) vt_text_add(&t, "+");

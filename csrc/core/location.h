@@ -39,11 +39,14 @@ struct vt_shapes {
     struct vt_shape *last, of[VT_SHAPES];
 };
 
-/* The stack of functions, for rules that need the depth (funwrap/levels.c). */
-#define VT_LEVELS 65536u /* largest depth; a deeper stack loses its outer half */
-struct vt_levels {
-    uint32_t n, shown; /* number of levels, and number of recorded open functions */
-    uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
+/* The parts of the runtime above csrc/core that keep state for each location. A part allocates its state, and its header
+   has the type and the accessor. NULL: the location has none. */
+enum vt_slot {
+    VT_SLOT_LEVELS, /* csrc/funwrap */
+    VT_SLOT_SAMPLER, /* csrc/sampling */
+    VT_SLOT_COUNTERS, /* csrc/providers */
+    VT_SLOT_SECTIONS, /* csrc/userwrap */
+    VT_SLOTS,
 };
 
 /* The samples of a location. Only the sampling signal's handler of the thread writes samples; whoever finishes or writes
@@ -55,7 +58,6 @@ struct vt_sample_stream {
     uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
     uint32_t unsampled; /* 1: the local files state that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
-    struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
 };
 
 /* The last failing poll of a location, or the run of failing polls that continues it (polls.c). Times in ticks. */
@@ -133,16 +135,14 @@ struct vt_location {
     uint32_t answered; /* ring.c: number of flush requests that the location has served */
 
     struct vt_shapes shapes; /* replay.c */
-    struct vt_levels *levels; /* NULL: no rule needs the levels */
+    void *slot[VT_SLOTS];
     uint32_t *left_out; /* limits.c: number of open, unrecorded calls of each limited region */
     uint32_t depth, nopen;
     uint64_t open[VT_OPEN_MAX];
     uint32_t filter[VT_FILTER_SLOTS];
     struct vt_scratch scratch; /* used with the lock held */
     struct vt_sample_stream samples;
-    struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
     uint32_t reads_counters; /* 1: a record with values of counters is being written (counter_groups.c) */
-    struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
     struct vt_polls polls;
 };
 

@@ -94,7 +94,7 @@ static inline int put(struct vt_location *l, uint32_t attribute, const uint64_t 
     if (!limit || at + n + 2 > limit || dt >> 32) return 0;
     if (!f || f->what != VT_FRAME_OF(VT_ID((uint32_t)words[n - 1])) || f->at < VT_OWN_FRAME) return 0;
     const uint64_t gap = l->last - p->ended; /* if the newest record is the ENTER */
-    const int sampled = l->samples.sampler != NULL;
+    const int sampled = l->slot[VT_SLOT_SAMPLER] != NULL;
     *again = repeats(p, at, words, n) && is_close(p, gap, p->spent + dt, sampled) && !vt_window_is_due(now);
     if (*again && p->calls && now - p->begun < LONGEST) {
         p->gaps += gap;

@@ -67,10 +67,7 @@ static int is_complete(const struct vt_file *h)
     static char path[VT_PATH], text[256];
     char run[40] = "run ";
     struct vt_text t = vt_text_into(run + 4, sizeof run - 4);
-    for (int i = 0; i < 16; i++) {
-        vt_text_hex(&t, h->run[i] >> 4);
-        vt_text_hex(&t, h->run[i] & 15);
-    }
+    vt_text_run(&t, h->run);
     path_with(path, ".uctl");
     return vt_read_plain(path, text, sizeof text) > 0 && strstr(text, run);
 }

@@ -35,7 +35,7 @@ int vt_thread_start(void);
 /* Makes vtrace detect the end of the calling thread, whose location is l. */
 void vt_thread_watch(struct vt_location *l);
 /* Registers functions that run in each thread: after it has got its location; after its THREAD_BEGIN record, if it has
-   one; at its end; in the thread that ends the process. has_begun, exits: NULL for none. Those registered last run first.
+   one; at its end; in the thread that ends the process. All but begins: NULL for none. Those registered last run first.
    Called by constructors. */
 struct vt_thread_follower {
     void (*begins)(struct vt_location *l), (*has_begun)(struct vt_location *l);

@@ -10,17 +10,12 @@ static _Atomic uint32_t asked; /* number of requests to write all locations */
 /* Releases the oldest chunk; returns 0 if there is none. Requires the lock of the location. */
 int vt_ring_drop(struct vt_location *l)
 {
-    struct vt_chunk *c = l->full;
+    struct vt_chunk *c = vt_chunk_drop(&l->full, &l->full_last, &l->dropped);
     if (!c) return 0;
     if (l->mark.chunk == c) {
         l->mark.chunk = NULL;
         l->mark.voided = 1;
     }
-    l->full = vt_chunk_next(c);
-    if (!l->full) l->full_last = NULL;
-    uint64_t *behind = l->full ? &l->full->dropped : &l->dropped;
-    /* before the chunk is released: a reader of a dead process's buffer then finds the chunk or its count */
-    VT_SET(*behind, *behind + c->dropped + c->records);
     VT_SET(l->records, l->records - c->records);
     VT_SET(l->overwritten, l->overwritten + c->records);
     vt_chunk_give(c);

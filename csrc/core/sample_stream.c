@@ -34,12 +34,8 @@ void vt_samples_finish(struct vt_location *l)
 /* Releases the oldest full chunk, as vt_ring_drop does. Returns 0 if there is none. */
 static int drop(struct vt_sample_stream *s)
 {
-    struct vt_chunk *c = s->full;
+    struct vt_chunk *c = vt_chunk_drop(&s->full, &s->full_last, &s->dropped);
     if (!c) return 0;
-    s->full = vt_chunk_next(c);
-    if (!s->full) s->full_last = NULL;
-    uint64_t *behind = s->full ? &s->full->dropped : &s->dropped;
-    VT_SET(*behind, *behind + c->dropped + c->records);
     VT_SET(s->overwritten, s->overwritten + c->records);
     vt_chunk_give(c);
     s->chunks--;

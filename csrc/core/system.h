@@ -178,6 +178,8 @@ void vt_text_plain(char *s);
 /* Append a number: hexadecimal, decimal. */
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);
+/* Appends the run id. */
+void vt_text_run(struct vt_text *t, const uint8_t run[16]);
 /* Returns how many characters must be added, removed, replaced or swapped with a neighbour to make one name of the other,
    upper case or not (Damerau 1964). VT_TEXT_NAME for a longer name. */
 unsigned vt_text_distance(const char *a, size_t na, const char *b, size_t nb);

@@ -91,6 +91,11 @@ void vt_text_plain(char *s)
 void vt_text_hex(struct vt_text *t, uint64_t v) { add_number(t, v, 16); }
 void vt_text_dec(struct vt_text *t, uint64_t v) { add_number(t, v, 10); }
 
+void vt_text_run(struct vt_text *t, const uint8_t run[16])
+{
+    for (int i = 0; i < 32; i++) vt_text_hex(t, run[i / 2] >> (i % 2 ? 0 : 4) & 15);
+}
+
 /* Identity of standard error when the program started. After close(2) the next open of the program returns descriptor
    2; a message must not go into that file. */
 static struct stat standard_error;

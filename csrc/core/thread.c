@@ -108,7 +108,8 @@ static void on_thread_end(void *location)
         if (!pthread_setspecific(at_end, l)) return;
     }
     void (*call)(void) = atomic_load(&shim_at_end);
-    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next) f->ends(l);
+    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next)
+        if (f->ends) f->ends(l);
     if (call) call();
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
@@ -182,7 +183,7 @@ static struct vt_location *adopt(uint32_t thread)
         /* helper threads do not share a location with threads of the program */
         if (l->helper != vt_thread_helper()) continue;
         /* THREAD_BEGIN separates the counters of two threads in the archive */
-        if (l->counters && !is_beginning) continue;
+        if (l->slot[VT_SLOT_COUNTERS] && !is_beginning) continue;
         if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
         if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
             atomic_store(&l->ended, 1);
@@ -194,7 +195,6 @@ static struct vt_location *adopt(uint32_t thread)
         VT_SET(l->is_timed, 0);
         l->waited = 0;
         VT_SET(l->thread, thread);
-        if (l->levels) l->levels->n = l->levels->shown = 0;
         l->frame = l->frames ? l->frames : &vt_no_frame;
         l->stack_low = 0;
         vt_limited_reset(l);

@@ -589,6 +589,7 @@ __attribute__((constructor)) static void prepare(void)
     const char *from = vt_setting_text("VT_START_AFTER"), *to = vt_setting_text("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
     vt_filter_map_prepared = 1;
+    vt_levels_start();
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked_at_start, 8);
     if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !(functions && *functions) && !windows)
         return;

@@ -22,6 +22,26 @@
 
 #pragma GCC visibility push(hidden)
 
+/* ---- levels.c ---- */
+
+/* The stack of a location's functions, for rules that need the depth. */
+#define VT_LEVELS 65536u /* largest depth; a deeper stack loses its outer half */
+struct vt_levels {
+    uint32_t n, shown; /* number of levels, and number of recorded open functions */
+    uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
+};
+
+/* NULL: no rule needs the levels. */
+static inline VT_GENERAL_REGISTERS struct vt_levels *vt_levels_of(const struct vt_location *l)
+{
+    return l->slot[VT_SLOT_LEVELS];
+}
+
+/* Makes each thread begin with no levels, also in the location of an ended thread. */
+void vt_levels_start(void);
+/* Returns 1 if the event is recorded; updates the stack of the calling thread. how: rule of the function. */
+int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
+
 /* ---- filter_map.c ---- */
 
 enum { /* more values of enum vt_how; those of core/recording.h follow */
@@ -61,8 +81,6 @@ void vt_filter_map_select(const char *patterns);
 uint8_t vt_filter_map_shared(uintptr_t function);
 /* Returns 1 if one more call of a function with a limit is recorded. */
 int vt_filter_map_take(uintptr_t function);
-/* Returns 1 if the event is recorded; updates the stack of the calling thread. how: rule of the function. */
-int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
 /* Like vt_passes, for functions outside the first two modules. */
 int vt_passes_else(uintptr_t function, int leaves);
 /* The hooks: vt_hook_* apply the rules, vt_record_* do not. site: address of the call, not used. */

@@ -3,23 +3,33 @@
    on the calls of a function, the leave of the last recorded call must be recorded, though later calls are not. */
 #include "funwrap.h"
 
-#define MOST VT_LEVELS
-
 #define RECORDED (UINT64_C(1) << 63)
 
 static struct vt_levels *levels_of(struct vt_location *l)
 {
-    if (!l->levels) l->levels = vt_pages_wiped(sizeof *l->levels);
-    return l->levels;
+    if (!vt_levels_of(l)) l->slot[VT_SLOT_LEVELS] = vt_pages_wiped(sizeof(struct vt_levels));
+    return vt_levels_of(l);
+}
+
+static void thread_begins(struct vt_location *l)
+{
+    struct vt_levels *k = vt_levels_of(l);
+    if (k) k->n = k->shown = 0;
+}
+
+void vt_levels_start(void)
+{
+    static struct vt_thread_follower follower = {.begins = thread_begins};
+    vt_on_threads(&follower);
 }
 
 static int enter(struct vt_location *l, struct vt_levels *k, uintptr_t function, uint8_t how)
 {
     uint64_t most = vt_process.set.max_stack_depth;
     int recorded = !(most && vt_frames_depth(l) >= most) && (how != VT_LIMITED || vt_filter_map_take(function));
-    if (k->n == MOST) {
-        memmove(k->open, k->open + MOST / 2, sizeof k->open / 2);
-        k->n = MOST / 2;
+    if (k->n == VT_LEVELS) {
+        memmove(k->open, k->open + VT_LEVELS / 2, sizeof k->open / 2);
+        k->n = VT_LEVELS / 2;
     }
     k->open[k->n++] = function | (recorded ? RECORDED : 0);
     k->shown += (uint32_t)recorded;

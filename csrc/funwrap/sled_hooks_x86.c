@@ -172,7 +172,6 @@ enum { UNKNOWN, FXSAVE, XSAVE, XSAVEC };
 __attribute__((used, visibility("hidden"))) uint32_t vt_sled_save, vt_sled_components, vt_sled_bytes, vt_sled_few_bytes;
 
 #define COMPONENTS 0xe7u /* x87, SSE, AVX and AVX-512 */
-#define FEW_COMPONENTS 0x7u /* in the compact format without AVX-512 */
 
 __attribute__((used, visibility("hidden"))) void vt_sled_prepare(void)
 {
@@ -190,7 +189,7 @@ __attribute__((used, visibility("hidden"))) void vt_sled_prepare(void)
         if (way == XSAVEC) bytes = compact;
         vt_sled_components = low;
     }
-    vt_sled_few_bytes = 576 + 256;
+    vt_sled_few_bytes = 576 + 256; /* the compact format without AVX-512 */
     vt_sled_bytes = bytes;
     __atomic_store_n(&vt_sled_save, way, __ATOMIC_RELEASE);
 }

@@ -7,7 +7,8 @@
 
 VT_GENERAL_REGISTERS uint32_t vt_frames_depth(const struct vt_location *l)
 {
-    return (uint32_t)(l->frames ? l->frame - l->frames : 0) + (l->levels ? l->levels->shown : 0);
+    const struct vt_levels *levels = vt_levels_of(l);
+    return (uint32_t)(l->frames ? l->frame - l->frames : 0) + (levels ? levels->shown : 0);
 }
 
 VT_GENERAL_REGISTERS int vt_sled_judge(uintptr_t code)

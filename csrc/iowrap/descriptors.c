@@ -21,14 +21,7 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
 /* A call that returns a descriptor. path: NULL if it is read from /proc. The mode of open and openat is passed on
    always: in the ABIs of 64-bit Linux it is an argument like any other. */
 #define VT_IO_OPEN(symbol, shown, params, args, directory, path, flags)                                                \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
-        leave_opened(region, r, directory, path, flags);                                                               \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, shown, int, params, args, leave_opened(region, r, directory, path, flags))
 
 VT_IO_OPEN(open, open, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD, path, flags)
 VT_IO_OPEN(open64, open64, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD, path, flags)
@@ -71,14 +64,7 @@ static void leave_pipe(uint32_t region, const int *ends, int flags, bool failed)
 }
 
 #define VT_IO_PAIR(symbol, shown, params, args, flags)                                                                 \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
-        leave_pipe(region, ends, flags, r < 0);                                                                        \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, shown, int, params, args, leave_pipe(region, ends, flags, r < 0))
 
 VT_IO_PAIR(pipe, pipe, (int *ends), (ends), 0)
 VT_IO_PAIR(pipe2, pipe2, (int *ends, int flags), (ends, flags), flags)
@@ -130,14 +116,7 @@ static void leave_duplicated(uint32_t region, int from, int to, uint64_t replace
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
-{
-    VT_IO_BEGIN(dup, int, (int), (from))
-    vt_enter_call(region);
-    const int r = VT_IO_NEXT(dup, int, (int))(from);
-    leave_duplicated(region, from, r, 0, 0);
-    return r;
-}
+VT_IO_METADATA(dup, dup, int, (int from), (from), leave_duplicated(region, from, r, 0, 0))
 
 /* The descriptor `to` is closed by the call, unless it equals `from`. */
 #define VT_IO_DUP(symbol, shown, params, args, flags)                                                                  \
@@ -175,17 +154,14 @@ static void leave_lock(uint32_t region, int fd, uint32_t kind, uint32_t type, in
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(flock, flock, FILE_IO_METADATA, int, (int fd, int operation), (fd, operation))
+static uint32_t flock_kind(int operation)
 {
-    VT_IO_BEGIN(flock, int, (int, int), (fd, operation))
-    vt_enter_call(region);
-    const int r = VT_IO_NEXT(flock, int, (int, int))(fd, operation);
-    const uint32_t kind = operation & LOCK_UN   ? VT_K_IO_RELEASE_LOCK
-                          : operation & LOCK_NB ? VT_K_IO_TRY_LOCK
-                                                : VT_K_IO_ACQUIRE_LOCK;
-    leave_lock(region, fd, kind, operation & LOCK_SH ? SHARED : EXCLUSIVE, r);
-    return r;
+    if (operation & LOCK_UN) return VT_K_IO_RELEASE_LOCK;
+    return operation & LOCK_NB ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK;
 }
+
+VT_IO_METADATA(flock, flock, int, (int fd, int operation), (fd, operation),
+               leave_lock(region, fd, flock_kind(operation), operation &LOCK_SH ? SHARED : EXCLUSIVE, r))
 
 static uint32_t lockf_kind(int command)
 {
@@ -196,14 +172,8 @@ static uint32_t lockf_kind(int command)
 }
 
 #define VT_IO_LOCKF(symbol, offset)                                                                                    \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes), (fd, command, bytes))     \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, (int, int, offset), (fd, command, bytes))                                             \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, (int, int, offset))(fd, command, bytes);                                 \
-        leave_lock(region, fd, lockf_kind(command), EXCLUSIVE, r);                                                     \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, int, (int fd, int command, offset bytes), (fd, command, bytes),                     \
+                   leave_lock(region, fd, lockf_kind(command), EXCLUSIVE, r))
 
 VT_IO_LOCKF(lockf, off_t)
 VT_IO_LOCKF(lockf64, off64_t)
@@ -239,14 +209,8 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
 
 /* The third argument is a number, a pointer, or absent. The wrapper passes the argument on unchanged. */
 #define VT_IO_FCNTL(symbol)                                                                                            \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, (int, int, long), (fd, command, argument))                                            \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, (int, int, long))(fd, command, argument);                                \
-        leave_fcntl(region, fd, command, argument, r);                                                                 \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, int, (int fd, int command, long argument), (fd, command, argument),                 \
+                   leave_fcntl(region, fd, command, argument, r))
 
 VT_IO_FCNTL(fcntl)
 VT_IO_FCNTL(fcntl64)
@@ -255,14 +219,8 @@ VT_IO_ALIAS(__fcntl, fcntl)
 /* ---- Seeking ---- */
 
 #define VT_IO_LSEEK(symbol, offset)                                                                                    \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence), (fd, to, whence))          \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, offset, (int, offset, int), (fd, to, whence))                                              \
-        vt_enter_call(region);                                                                                         \
-        const offset r = VT_IO_NEXT(symbol, offset, (int, offset, int))(fd, to, whence);                               \
-        vt_io_leave_seek(region, r < 0 ? 0 : vt_io_fd(fd), to, whence, (uint64_t)r, r < 0 ? errno : 0);                \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, offset, (int fd, offset to, int whence), (fd, to, whence),                          \
+                   vt_io_leave_seek(region, r < 0 ? 0 : vt_io_fd(fd), to, whence, (uint64_t)r, r < 0 ? errno : 0))
 
 VT_IO_LSEEK(lseek, off_t)
 VT_IO_LSEEK(lseek64, off64_t)

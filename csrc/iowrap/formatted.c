@@ -14,16 +14,11 @@ static VT_INLINE void formatted(const struct vt_io_transfer *t, enum formatted k
     vt_io_transferred(t, r < 0 ? 0 : done, r < 0 && kind != SCANF);
 }
 
+#define MODE(kind) ((kind) == SCANF ? VT_IO_READ : VT_IO_WRITE)
 #define VT_IO_LIST(symbol, shown, kind, params, args, handle)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t =                                                                                      \
-            vt_io_transfer(region, handle, kind == SCANF ? VT_IO_READ : VT_IO_WRITE, VT_IO_UNKNOWN);                   \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        formatted(&t, kind, r);                                                                                        \
-        return r;                                                                                                      \
-    }
+    VT_IO_WRAP(symbol, shown, FILE_IO, int, params, args,                                                              \
+               struct vt_io_transfer t = vt_io_transfer(region, handle, MODE(kind), VT_IO_UNKNOWN),                    \
+               formatted(&t, kind, r))
 
 VT_IO_LIST(vprintf, vprintf, PRINTF, (const char *format, va_list list), (format, list), vt_io_stream(stdout))
 VT_IO_LIST(vfprintf, vfprintf, PRINTF, (FILE * f, const char *format, va_list list), (f, format, list), vt_io_stream(f))
@@ -58,8 +53,7 @@ VT_IO_ALIAS(__vfscanf, vfscanf)
         else if (!(region = vt_io_begin(&vt_io_f_##symbol))) {                                                         \
             r = ((int(*) list_params)vt_io_next(&vt_io_f_##by))args;                                                   \
         } else {                                                                                                       \
-            struct vt_io_transfer t =                                                                                  \
-                vt_io_transfer(region, handle, kind == SCANF ? VT_IO_READ : VT_IO_WRITE, VT_IO_UNKNOWN);               \
+            struct vt_io_transfer t = vt_io_transfer(region, handle, MODE(kind), VT_IO_UNKNOWN);                       \
             r = ((int(*) list_params)vt_io_next(&vt_io_f_##by))args;                                                   \
             formatted(&t, kind, r);                                                                                    \
         }                                                                                                              \

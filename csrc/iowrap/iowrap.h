@@ -118,16 +118,24 @@ void vt_io_finish(struct vt_io_batch *batch, uint32_t region, int error);
 /* result: the new position, or VT_IO_UNKNOWN if the call does not return it. handle 0: only LEAVE is written. */
 void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int whence, uint64_t result, int error);
 
-/* A call without further records. failed: an expression of its result r. */
-#define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                    \
+/* A wrapper with one statement before the call and one after the call, which may use the result r. */
+#define VT_IO_WRAP(symbol, shown, kind, type, params, args, begin, end)                                                \
     VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                              \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, type, params, args)                                                                        \
-        vt_enter_call(region);                                                                                         \
+        begin;                                                                                                         \
         type r = VT_IO_NEXT(symbol, type, params) args;                                                                \
-        vt_io_leave(region, failed);                                                                                   \
+        end;                                                                                                           \
         return r;                                                                                                      \
     }
+
+/* A call without further records. failed: an expression of its result r. */
+#define VT_IO_CALL(symbol, shown, kind, type, params, args, failed)                                                    \
+    VT_IO_WRAP(symbol, shown, kind, type, params, args, vt_enter_call(region), vt_io_leave(region, failed))
+
+/* A call with further records before its LEAVE. leave: a statement, which writes all these. */
+#define VT_IO_METADATA(symbol, shown, type, params, args, leave)                                                       \
+    VT_IO_WRAP(symbol, shown, FILE_IO_METADATA, type, params, args, vt_enter_call(region), leave)
 
 /* ---- Handles (handle.c): one for each time a descriptor is opened, and one for the stream on it ---- */
 
@@ -263,27 +271,22 @@ uint64_t vt_io_bytes_of(const struct iovec *iov, int n);
 /* Returns whether 8 bytes at an address can be read. */
 bool vt_io_readable(const void *word);
 
+/* A call with one operation. done, failed: as for vt_io_transferred; expressions of its result r. */
+#define VT_IO_OPERATION(symbol, shown, type, params, args, handle, mode, bytes, done, failed)                          \
+    VT_IO_WRAP(symbol, shown, FILE_IO, type, params, args,                                                             \
+               struct vt_io_transfer t = vt_io_transfer(region, handle, mode, bytes),                                  \
+               vt_io_transferred(&t, done, failed))
+
 /* A call that reads or writes and returns the number of bytes, or -1. */
 #define VT_IO_TRANSFER(symbol, shown, params, args, fd, mode, bytes)                                                   \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, bytes);                           \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                         \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, shown, ssize_t, params, args, vt_io_fd(fd), VT_IO_##mode, bytes, r > 0 ? (uint64_t)r : 0,  \
+                    r < 0)
 
 /* The same at an explicit offset; -1 is the file's own position. */
 #define VT_IO_TRANSFER_AT(symbol, shown, params, args, fd, mode, bytes, offset)                                        \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset);                \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0);                                                         \
-        return r;                                                                                                      \
-    }
+    VT_IO_WRAP(symbol, shown, FILE_IO, ssize_t, params, args,                                                          \
+               struct vt_io_transfer t = vt_io_transfer_at(region, vt_io_fd(fd), VT_IO_##mode, bytes, offset),         \
+               vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0))
 
 #pragma GCC visibility pop
 

@@ -20,17 +20,14 @@ VT_IO_META(truncate64, (const char *path, off64_t n), (path, n))
 VT_IO_META(fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
 VT_IO_META(fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
 
+static inline void leave_advice(uint32_t region, int error)
+{
+    if (error) vt_io_leave_failed(region, error);
+    else vt_leave(region);
+}
+
 /* These functions return the error number and do not set errno. */
-#define VT_IO_ADVICE(symbol, params, args)                                                                             \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        if (r) vt_io_leave_failed(region, r);                                                                          \
-        else vt_leave(region);                                                                                         \
-        return r;                                                                                                      \
-    }
+#define VT_IO_ADVICE(symbol, params, args) VT_IO_METADATA(symbol, symbol, int, params, args, leave_advice(region, r))
 
 VT_IO_ADVICE(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n))
 VT_IO_ADVICE(posix_fallocate64, (int fd, off64_t at, off64_t n), (fd, at, n))
@@ -133,14 +130,7 @@ static void leave_removed(uint32_t region, int directory, const char *path, enum
 }
 
 #define VT_IO_REMOVE(symbol, params, args, directory, path, paradigm)                                                  \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        leave_removed(region, directory, path, paradigm, r);                                                           \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, int, params, args, leave_removed(region, directory, path, paradigm, r))
 
 VT_IO_REMOVE(unlink, (const char *path), (path), AT_FDCWD, path, VT_IO_POSIX)
 VT_IO_REMOVE(unlinkat, (int at, const char *path, int flags), (at, path, flags), at, flags &AT_REMOVEDIR ? NULL : path,
@@ -157,14 +147,7 @@ static void leave_opendir(uint32_t region, DIR *r, const char *path)
     vt_io_finish(&batch, region, error);
 }
 
-VT_IO_DEFINE(opendir, opendir, FILE_IO_METADATA, DIR *, (const char *path), (path))
-{
-    VT_IO_BEGIN(opendir, DIR *, (const char *), (path))
-    vt_enter_call(region);
-    DIR *r = VT_IO_NEXT(opendir, DIR *, (const char *))(path);
-    leave_opendir(region, r, path);
-    return r;
-}
+VT_IO_METADATA(opendir, opendir, DIR *, (const char *path), (path), leave_opendir(region, r, path))
 
 VT_IO_CALL(fdopendir, fdopendir, FILE_IO_METADATA, DIR *, (int fd), (fd), !r)
 

@@ -18,29 +18,15 @@ static void leave_sockets(uint32_t region, const int *made, int n, int flags, bo
 }
 
 #define VT_IO_SOCKET(symbol, params, args, flags)                                                                      \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        leave_sockets(region, &r, 1, flags, r < 0);                                                                    \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, int, params, args, leave_sockets(region, &r, 1, flags, r < 0))
 
 VT_IO_SOCKET(socket, (int domain, int type, int protocol), (domain, type, protocol), type)
 VT_IO_SOCKET(accept, (int fd, struct sockaddr *from, socklen_t *n), (fd, from, n), 0)
 VT_IO_SOCKET(accept4, (int fd, struct sockaddr *from, socklen_t *n, int flags), (fd, from, n, flags), flags)
 VT_IO_ALIAS(__socket, socket)
 
-VT_IO_DEFINE(socketpair, socketpair, FILE_IO_METADATA, int, (int domain, int type, int protocol, int *ends),
-             (domain, type, protocol, ends))
-{
-    VT_IO_BEGIN(socketpair, int, (int, int, int, int *), (domain, type, protocol, ends))
-    vt_enter_call(region);
-    const int r = VT_IO_NEXT(socketpair, int, (int, int, int, int *))(domain, type, protocol, ends);
-    leave_sockets(region, ends, 2, type, r < 0);
-    return r;
-}
+VT_IO_METADATA(socketpair, socketpair, int, (int domain, int type, int protocol, int *ends),
+               (domain, type, protocol, ends), leave_sockets(region, ends, 2, type, r < 0))
 
 VT_IO_CALL(connect, connect, FILE_IO_METADATA, int, (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n),
            r < 0)
@@ -82,14 +68,8 @@ static uint64_t bytes_done(const struct mmsghdr *m, int n)
 }
 
 #define VT_IO_MMSG(symbol, params, args, mode)                                                                         \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                           \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_##mode, VT_IO_UNKNOWN);                   \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        vt_io_transferred(&t, bytes_done(m, r), r < 0);                                                                \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, symbol, int, params, args, vt_io_fd(fd), VT_IO_##mode, VT_IO_UNKNOWN, bytes_done(m, r),    \
+                    r < 0)
 
 VT_IO_MMSG(sendmmsg, (int fd, struct mmsghdr *m, unsigned n, int flags), (fd, m, n, flags), WRITE)
 VT_IO_MMSG(recvmmsg, (int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *wait), (fd, m, n, flags, wait),

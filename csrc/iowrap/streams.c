@@ -20,14 +20,7 @@ static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char
 
 /* path: NULL if it is read from /proc. flags: those of open(2), computed from mode only if the call succeeded. */
 #define VT_IO_FOPEN(symbol, shown, params, args, path, flags)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                                \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, FILE *, params, args)                                                                      \
-        vt_enter_call(region);                                                                                         \
-        FILE *r = VT_IO_NEXT(symbol, FILE *, params) args;                                                             \
-        leave_stream(region, r, 0, path, r ? flags : 0);                                                               \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, shown, FILE *, params, args, leave_stream(region, r, 0, path, r ? flags : 0))
 
 VT_IO_FOPEN(fopen, fopen, (const char *path, const char *mode), (path, mode), path, vt_io_mode_flags(mode))
 VT_IO_FOPEN(fopen64, fopen64, (const char *path, const char *mode), (path, mode), path, vt_io_mode_flags(mode))
@@ -38,17 +31,15 @@ VT_IO_FOPEN(tmpfile64, tmpfile64, (void), (), NULL, O_RDWR | O_CREAT | O_EXCL)
 VT_IO_ALIAS(_IO_fopen, fopen)
 VT_IO_ALIAS(_IO_popen, popen)
 
-VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode), (fd, mode))
+static void leave_fdopen(uint32_t region, FILE *f, const char *mode)
 {
-    VT_IO_BEGIN(fdopen, FILE *, (int, const char *), (fd, mode))
-    vt_enter_call(region);
-    FILE *r = VT_IO_NEXT(fdopen, FILE *, (int, const char *))(fd, mode);
     struct vt_io_batch batch = {0};
-    const int error = r ? 0 : errno;
-    if (r) vt_io_stream_on(&batch, r, vt_io_mode_flags(mode) & ~(O_CREAT | O_TRUNC));
+    const int error = f ? 0 : errno;
+    if (f) vt_io_stream_on(&batch, f, vt_io_mode_flags(mode) & ~(O_CREAT | O_TRUNC));
     vt_io_finish(&batch, region, error);
-    return r;
 }
+
+VT_IO_METADATA(fdopen, fdopen, FILE *, (int fd, const char *mode), (fd, mode), leave_fdopen(region, r, mode))
 VT_IO_ALIAS(_IO_fdopen, fdopen)
 
 /* The old descriptor of the stream is closed in any case. Without a path only the mode changes. */
@@ -89,14 +80,8 @@ VT_IO_ALIAS(_IO_fclose, fclose)
 
 /* One character. For a read the end of the file is no failure. */
 #define VT_IO_CHARACTER(symbol, shown, mode, params, args, f)                                                          \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, int, params, args)                                                            \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, 1);                            \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        vt_io_transferred(&t, r != EOF, r == EOF && (VT_IO_##mode == VT_IO_WRITE || vt_io_in_error(f)));               \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, shown, int, params, args, vt_io_stream(f), VT_IO_##mode, 1, r != EOF,                      \
+                    r == EOF && (VT_IO_##mode == VT_IO_WRITE || vt_io_in_error(f)))
 
 VT_IO_CHARACTER(fgetc, fgetc, READ, (FILE * f), (f), f)
 VT_IO_CHARACTER(getc, getc, READ, (FILE * f), (f), f)
@@ -118,15 +103,8 @@ VT_IO_CALL(ungetc, ungetc, FILE_IO_METADATA, int, (int c, FILE *f), (c, f), r ==
 VT_IO_ALIAS(_IO_ungetc, ungetc)
 
 /* getc_unlocked and putc_unlocked are inline; they call these functions to read or write a buffer. */
-VT_IO_DEFINE(__uflow, getc_unlocked, FILE_IO, int, (FILE * f), (f))
-{
-    VT_IO_BEGIN(__uflow, int, (FILE *), (f))
-    struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);
-    const int r = VT_IO_NEXT(__uflow, int, (FILE *))(f);
-    vt_io_transferred(&t, r == EOF ? 0 : (uint64_t)(f->_IO_read_end - f->_IO_read_ptr) + 1,
-                      r == EOF && vt_io_in_error(f));
-    return r;
-}
+VT_IO_OPERATION(__uflow, getc_unlocked, int, (FILE * f), (f), vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN,
+                r == EOF ? 0 : (uint64_t)(f->_IO_read_end - f->_IO_read_ptr) + 1, r == EOF && vt_io_in_error(f))
 
 VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
 {
@@ -143,14 +121,8 @@ VT_IO_DEFINE(__overflow, putc_unlocked, FILE_IO, int, (FILE * f, int c), (f, c))
 
 /* The line is counted up to its first zero byte, since libc does not return the number of bytes read. */
 #define VT_IO_FGETS(symbol, shown, params, args, f, room)                                                              \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, char *, params, args)                                                         \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, room);                           \
-        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
-        vt_io_transferred(&t, r ? strlen(r) : 0, !r && vt_io_in_error(f));                                             \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, shown, char *, params, args, vt_io_stream(f), VT_IO_READ, room, r ? strlen(r) : 0,         \
+                    !r && vt_io_in_error(f))
 
 #define ROOM(n) ((n) > 1 ? (uint64_t)(n) - 1 : 0)
 VT_IO_FGETS(fgets, fgets, (char *to, int n, FILE *f), (to, n, f), f, ROOM(n))
@@ -161,28 +133,16 @@ VT_IO_ALIAS(_IO_fgets, fgets)
 
 /* The newline, which gets drops, is counted. */
 #define VT_IO_GETS(symbol, params, args)                                                                               \
-    VT_IO_DEFINE(symbol, gets, FILE_IO, char *, params, args)                                                          \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, char *, params, args)                                                                      \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN);              \
-        char *r = VT_IO_NEXT(symbol, char *, params) args;                                                             \
-        vt_io_transferred(&t, r ? strlen(r) + !feof(stdin) : 0, !r && vt_io_in_error(stdin));                          \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, gets, char *, params, args, vt_io_stream(stdin), VT_IO_READ, VT_IO_UNKNOWN,                \
+                    r ? strlen(r) + !feof(stdin) : 0, !r && vt_io_in_error(stdin))
 
 VT_IO_GETS(gets, (char *to), (to))
 VT_IO_GETS(__gets_chk, (char *to, size_t size), (to, size))
 VT_IO_ALIAS(_IO_gets, gets)
 
 #define VT_IO_GETLINE(symbol, shown, params, args)                                                                     \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, ssize_t, params, args)                                                        \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN);                  \
-        ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
-        vt_io_transferred(&t, r > 0 ? (uint64_t)r : 0, r < 0 && vt_io_in_error(f));                                    \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, shown, ssize_t, params, args, vt_io_stream(f), VT_IO_READ, VT_IO_UNKNOWN,                  \
+                    r > 0 ? (uint64_t)r : 0, r < 0 && vt_io_in_error(f))
 
 VT_IO_GETLINE(getline, getline, (char **line, size_t *n, FILE *f), (line, n, f))
 VT_IO_GETLINE(getdelim, getdelim, (char **line, size_t *n, int end, FILE *f), (line, n, end, f))
@@ -209,14 +169,8 @@ VT_IO_ALIAS(_IO_puts, puts)
 
 /* Whole items are counted, as the call returns them. */
 #define VT_IO_FREAD(symbol, shown, mode, params, args, failed)                                                         \
-    VT_IO_DEFINE(symbol, shown, FILE_IO, size_t, params, args)                                                         \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, size_t, params, args)                                                                      \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_stream(f), VT_IO_##mode, size * n);                     \
-        size_t r = VT_IO_NEXT(symbol, size_t, params) args;                                                            \
-        vt_io_transferred(&t, r * size, r < n && failed);                                                              \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, shown, size_t, params, args, vt_io_stream(f), VT_IO_##mode, size *n, r *size,              \
+                    r < n && failed)
 
 VT_IO_FREAD(fread, fread, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), vt_io_in_error(f))
 VT_IO_FREAD(fread_unlocked, fread_unlocked, READ, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f),
@@ -234,18 +188,44 @@ VT_IO_ALIAS(_IO_fwrite, fwrite)
 /* ---- Flushing; NULL flushes all streams ---- */
 
 #define VT_IO_FFLUSH(symbol)                                                                                           \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, (FILE * f), (f))                                                        \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                        \
-        struct vt_io_transfer t = vt_io_transfer(region, f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN);         \
-        const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                            \
-        vt_io_transferred(&t, r ? 0 : VT_IO_UNKNOWN, r != 0);                                                          \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, symbol, int, (FILE * f), (f), f ? vt_io_stream(f) : 0, VT_IO_FLUSH, VT_IO_UNKNOWN,         \
+                    r ? 0 : VT_IO_UNKNOWN, r != 0)
 
 VT_IO_FFLUSH(fflush)
 VT_IO_FFLUSH(fflush_unlocked)
 VT_IO_ALIAS(_IO_fflush, fflush)
+
+/* ---- Wide characters. libc does not return their number of bytes in the encoding of the file. The records show 0 bytes
+   if a call fails or meets the end of the file, else an unknown number. ---- */
+
+/* none: true if a result r means 0 bytes. A read has failed only if its stream has an error. */
+#define VT_IO_WIDE(symbol, shown, mode, type, params, args, f, none)                                                   \
+    VT_IO_OPERATION(symbol, shown, type, params, args, vt_io_stream(f), VT_IO_##mode, VT_IO_UNKNOWN,                   \
+                    none ? 0 : VT_IO_UNKNOWN, (none) && (VT_IO_##mode == VT_IO_WRITE || vt_io_in_error(f)))
+
+VT_IO_WIDE(fgetwc, fgetwc, READ, wint_t, (FILE * f), (f), f, r == WEOF)
+VT_IO_WIDE(getwc, getwc, READ, wint_t, (FILE * f), (f), f, r == WEOF)
+VT_IO_WIDE(getwchar, getwchar, READ, wint_t, (void), (), stdin, r == WEOF)
+VT_IO_WIDE(fgetwc_unlocked, fgetwc_unlocked, READ, wint_t, (FILE * f), (f), f, r == WEOF)
+VT_IO_WIDE(getwc_unlocked, getwc_unlocked, READ, wint_t, (FILE * f), (f), f, r == WEOF)
+VT_IO_WIDE(getwchar_unlocked, getwchar_unlocked, READ, wint_t, (void), (), stdin, r == WEOF)
+
+VT_IO_WIDE(fputwc, fputwc, WRITE, wint_t, (wchar_t c, FILE *f), (c, f), f, r == WEOF)
+VT_IO_WIDE(putwc, putwc, WRITE, wint_t, (wchar_t c, FILE *f), (c, f), f, r == WEOF)
+VT_IO_WIDE(putwchar, putwchar, WRITE, wint_t, (wchar_t c), (c), stdout, r == WEOF)
+VT_IO_WIDE(fputwc_unlocked, fputwc_unlocked, WRITE, wint_t, (wchar_t c, FILE *f), (c, f), f, r == WEOF)
+VT_IO_WIDE(putwc_unlocked, putwc_unlocked, WRITE, wint_t, (wchar_t c, FILE *f), (c, f), f, r == WEOF)
+VT_IO_WIDE(putwchar_unlocked, putwchar_unlocked, WRITE, wint_t, (wchar_t c), (c), stdout, r == WEOF)
+
+VT_IO_WIDE(fgetws, fgetws, READ, wchar_t *, (wchar_t * to, int n, FILE *f), (to, n, f), f, !r)
+VT_IO_WIDE(__fgetws_chk, fgetws, READ, wchar_t *, (wchar_t * to, size_t size, int n, FILE *f), (to, size, n, f), f, !r)
+VT_IO_WIDE(fgetws_unlocked, fgetws_unlocked, READ, wchar_t *, (wchar_t * to, int n, FILE *f), (to, n, f), f, !r)
+VT_IO_WIDE(__fgetws_unlocked_chk, fgetws_unlocked, READ, wchar_t *, (wchar_t * to, size_t size, int n, FILE *f),
+           (to, size, n, f), f, !r)
+VT_IO_WIDE(fputws, fputws, WRITE, int, (const wchar_t *s, FILE *f), (s, f), f, r == EOF)
+VT_IO_WIDE(fputws_unlocked, fputws_unlocked, WRITE, int, (const wchar_t *s, FILE *f), (s, f), f, r == EOF)
+
+VT_IO_CALL(ungetwc, ungetwc, FILE_IO_METADATA, wint_t, (wint_t c, FILE *f), (c, f), r == WEOF)
 
 /* ---- Positions: the new position is known only for SEEK_SET ---- */
 
@@ -257,14 +237,7 @@ static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool f
 }
 
 #define VT_IO_FSEEK(symbol, params, args, offset, whence)                                                              \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter_call(region);                                                                                         \
-        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
-        leave_fseek(region, f, offset, whence, r != 0);                                                                \
-        return r;                                                                                                      \
-    }
+    VT_IO_METADATA(symbol, symbol, int, params, args, leave_fseek(region, f, offset, whence, r != 0))
 
 VT_IO_FSEEK(fseek, (FILE * f, long to, int whence), (f, to, whence), to, whence)
 VT_IO_FSEEK(fseeko, (FILE * f, off_t to, int whence), (f, to, whence), to, whence)

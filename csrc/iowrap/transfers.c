@@ -89,14 +89,8 @@ VT_IO_TRANSFER(vmsplice, vmsplice, (int fd, const struct iovec *iov, size_t n, u
 
 /* A call that writes cached data; the number of bytes is unknown. */
 #define VT_IO_SYNC(symbol, params, args)                                                                               \
-    VT_IO_DEFINE(symbol, symbol, FILE_IO, int, params, args)                                                           \
-    {                                                                                                                  \
-        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        struct vt_io_transfer t = vt_io_transfer(region, vt_io_fd(fd), VT_IO_FLUSH, VT_IO_UNKNOWN);                    \
-        int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
-        vt_io_transferred(&t, r < 0 ? 0 : VT_IO_UNKNOWN, r < 0);                                                       \
-        return r;                                                                                                      \
-    }
+    VT_IO_OPERATION(symbol, symbol, int, params, args, vt_io_fd(fd), VT_IO_FLUSH, VT_IO_UNKNOWN,                       \
+                    r < 0 ? 0 : VT_IO_UNKNOWN, r < 0)
 
 VT_IO_SYNC(fsync, (int fd), (fd))
 VT_IO_SYNC(fdatasync, (int fd), (fd))

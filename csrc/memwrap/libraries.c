@@ -2,7 +2,7 @@
 /* glibc's _dl_find_object (2.35) finds the library of an address without a lock or an allocation, so a wrapper of
    malloc may call the function. A library is defined once, as a text; each call refers to the text by an attribute. */
 #define _GNU_SOURCE
-#include "libraries.h"
+#include "memwrap.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>

@@ -21,8 +21,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "core/write.h"
-#include "libraries.h"
-#include "sums.h"
+#include "memwrap.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

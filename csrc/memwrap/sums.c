@@ -3,7 +3,7 @@
    destructors still count. A forked child adds up all threads; the end of the process records sums that no record has.
    Memory order: a thread claims the sums of another one by an exchange after `ended` was loaded with acquire, or after
    the kernel said that the thread is gone. */
-#include "sums.h"
+#include "memwrap.h"
 #include <errno.h>
 #include <stddef.h>
 #include "core/core.h"

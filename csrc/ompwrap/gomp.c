@@ -127,44 +127,26 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
         omp_close(t, 0);                                                                                               \
     }
 
-START(GOMP_loop_start, OMP_FOR)
-START(GOMP_loop_static_start, OMP_FOR)
-START(GOMP_loop_dynamic_start, OMP_FOR)
-START(GOMP_loop_guided_start, OMP_FOR)
-START(GOMP_loop_runtime_start, OMP_FOR)
-START(GOMP_loop_nonmonotonic_dynamic_start, OMP_FOR)
-START(GOMP_loop_nonmonotonic_guided_start, OMP_FOR)
-START(GOMP_loop_nonmonotonic_runtime_start, OMP_FOR)
-START(GOMP_loop_maybe_nonmonotonic_runtime_start, OMP_FOR)
-START(GOMP_loop_ordered_start, OMP_FOR)
-START(GOMP_loop_ordered_static_start, OMP_FOR)
-START(GOMP_loop_ordered_dynamic_start, OMP_FOR)
-START(GOMP_loop_ordered_guided_start, OMP_FOR)
-START(GOMP_loop_ordered_runtime_start, OMP_FOR)
-START(GOMP_loop_doacross_start, OMP_FOR)
-START(GOMP_loop_doacross_static_start, OMP_FOR)
-START(GOMP_loop_doacross_dynamic_start, OMP_FOR)
-START(GOMP_loop_doacross_guided_start, OMP_FOR)
-START(GOMP_loop_doacross_runtime_start, OMP_FOR)
-START(GOMP_loop_ull_start, OMP_FOR)
-START(GOMP_loop_ull_static_start, OMP_FOR)
-START(GOMP_loop_ull_dynamic_start, OMP_FOR)
-START(GOMP_loop_ull_guided_start, OMP_FOR)
-START(GOMP_loop_ull_runtime_start, OMP_FOR)
-START(GOMP_loop_ull_nonmonotonic_dynamic_start, OMP_FOR)
-START(GOMP_loop_ull_nonmonotonic_guided_start, OMP_FOR)
-START(GOMP_loop_ull_nonmonotonic_runtime_start, OMP_FOR)
-START(GOMP_loop_ull_maybe_nonmonotonic_runtime_start, OMP_FOR)
-START(GOMP_loop_ull_ordered_start, OMP_FOR)
-START(GOMP_loop_ull_ordered_static_start, OMP_FOR)
-START(GOMP_loop_ull_ordered_dynamic_start, OMP_FOR)
-START(GOMP_loop_ull_ordered_guided_start, OMP_FOR)
-START(GOMP_loop_ull_ordered_runtime_start, OMP_FOR)
-START(GOMP_loop_ull_doacross_start, OMP_FOR)
-START(GOMP_loop_ull_doacross_static_start, OMP_FOR)
-START(GOMP_loop_ull_doacross_dynamic_start, OMP_FOR)
-START(GOMP_loop_ull_doacross_guided_start, OMP_FOR)
-START(GOMP_loop_ull_doacross_runtime_start, OMP_FOR)
+#define START_LOOPS(loop)                                                                                              \
+    START(GOMP_##loop##_start, OMP_FOR)                                                                                \
+    START(GOMP_##loop##_static_start, OMP_FOR)                                                                         \
+    START(GOMP_##loop##_dynamic_start, OMP_FOR)                                                                        \
+    START(GOMP_##loop##_guided_start, OMP_FOR)                                                                         \
+    START(GOMP_##loop##_runtime_start, OMP_FOR)
+#define START_NONMONOTONIC(loop)                                                                                       \
+    START(GOMP_##loop##_nonmonotonic_dynamic_start, OMP_FOR)                                                           \
+    START(GOMP_##loop##_nonmonotonic_guided_start, OMP_FOR)                                                            \
+    START(GOMP_##loop##_nonmonotonic_runtime_start, OMP_FOR)                                                           \
+    START(GOMP_##loop##_maybe_nonmonotonic_runtime_start, OMP_FOR)
+
+START_LOOPS(loop)
+START_LOOPS(loop_ordered)
+START_LOOPS(loop_doacross)
+START_LOOPS(loop_ull)
+START_LOOPS(loop_ull_ordered)
+START_LOOPS(loop_ull_doacross)
+START_NONMONOTONIC(loop)
+START_NONMONOTONIC(loop_ull)
 START(GOMP_sections_start, OMP_SECTIONS)
 START(GOMP_sections2_start, OMP_SECTIONS)
 END(GOMP_loop_end)
@@ -252,7 +234,8 @@ OMP_EXPORT char GOMP_cancel(int which, char cancels)
 
 static const char unnamed; /* stands for the unnamed critical region */
 
-#define CRITICAL_START(symbol, variable)                                                                               \
+#define CRITICAL_START(symbol, parameters, variable)                                                                   \
+    OMP_EXPORT void symbol parameters                                                                                  \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
         GOMP_PASS_ON(t, void(const void *), variable);                                                                 \
@@ -261,7 +244,8 @@ static const char unnamed; /* stands for the unnamed critical region */
         omp_critical_acquired(t, wait, GOMP_SITE);                                                                     \
     }
 
-#define CRITICAL_END(symbol, variable)                                                                                 \
+#define CRITICAL_END(symbol, parameters, variable)                                                                     \
+    OMP_EXPORT void symbol parameters                                                                                  \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
         GOMP_PASS_ON(t, void(const void *), variable);                                                                 \
@@ -270,10 +254,10 @@ static const char unnamed; /* stands for the unnamed critical region */
         omp_critical_end(t);                                                                                           \
     }
 
-OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &unnamed) OMP_EXPORT
-    void GOMP_critical_end(void) CRITICAL_END(GOMP_critical_end, &unnamed) OMP_EXPORT
-    void GOMP_critical_name_start(void **name) CRITICAL_START(GOMP_critical_name_start, name) OMP_EXPORT
-    void GOMP_critical_name_end(void **name) CRITICAL_END(GOMP_critical_name_end, name)
+CRITICAL_START(GOMP_critical_start, (void), &unnamed)
+CRITICAL_END(GOMP_critical_end, (void), &unnamed)
+CRITICAL_START(GOMP_critical_name_start, (void **name), name)
+CRITICAL_END(GOMP_critical_name_end, (void **name), name)
 
 #define BEGIN(symbol, construct)                                                                                       \
     OMP_EXPORT void symbol(void)                                                                                       \
@@ -283,10 +267,12 @@ OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &u
         GOMP_NEXT(void(void))();                                                                                       \
     }
 
-        BEGIN(GOMP_atomic_start, OMP_ATOMIC) END_NOWAIT(GOMP_atomic_end) BEGIN(GOMP_taskgroup_start, OMP_TASKGROUP)
-            END_NOWAIT(GOMP_taskgroup_end)
+BEGIN(GOMP_atomic_start, OMP_ATOMIC)
+END_NOWAIT(GOMP_atomic_end)
+BEGIN(GOMP_taskgroup_start, OMP_TASKGROUP)
+END_NOWAIT(GOMP_taskgroup_end)
 
-                OMP_EXPORT void GOMP_ordered_start(void)
+OMP_EXPORT void GOMP_ordered_start(void)
 {
     GOMP_FIND_NEXT(GOMP_ordered_start);
     GOMP_PASS_ON(t, void(void));

@@ -7,7 +7,6 @@
 #include "../otf2_writer/containers.h"
 #include "rewriter.h"
 
-#define NONE VT_NONE
 #define FINE VT_OTF2_CALLBACK_SUCCESS
 #define INTERRUPT VT_OTF2_CALLBACK_ERROR
 /* clang-format off */
@@ -230,7 +229,6 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
     if (VT_COPIED_##kind != VT_COPIED_None) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
 #define NOTED_OF(use, kind, name) NOTED_##use(kind, name)
 #define NOTED_REF(kind, name) e.ref = name;
-#define NOTED_ALSO(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
 #define NOTED_WITH(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
 #define NOTED_OTHER(kind, name) e.id = name;
 #define NOTED_RANK(kind, name) e.peer = name;

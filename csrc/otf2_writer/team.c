@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Teams of threads and their tasks. A member's wait for the others ends when the team is joined. The member's next
+/* Records of threads, locks, and teams of threads with their tasks. A member's wait for the others ends when the team is joined. The member's next
    record of a team states that time: until then the region of the wait stays open, and contains further regions. */
 #include <stdlib.h>
 #include "containers.h"
@@ -7,6 +7,7 @@
 
 #define OF_team(name, number) ~, OF_##name = number,
 enum team_kind { VT_KINDS(VT_HANDLED) };
+#undef OF_team
 
 static int push(struct pass *p, struct team team)
 {
@@ -153,6 +154,36 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_THREAD_TASK_CREATE:
     case VT_K_THREAD_TASK_BEGIN:
     case VT_K_THREAD_TASK_END: return task(p, vt_time_at(p, p->ticks), what, w);
+    }
+    __builtin_unreachable();
+}
+
+/* ---- Threads that are created one by one, and locks ---- */
+
+#define OF_thread(name, number) ~, OF_##name = number,
+enum thread_kind { VT_KINDS(VT_HANDLED) };
+
+int vt_thread_lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w)
+{
+    uint32_t paradigm = VT_ID(what), id = (uint32_t)w, order = (uint32_t)(w >> 32);
+    if (paradigm > VT_OTF2_PARADIGM_NONE)
+        return vt_fail(p->error, VT_BAD_DATA, "unknown paradigm of a lock %u", paradigm);
+    if (VT_KIND(what) == VT_K_ACQUIRE_LOCK) return WRITE(p, ThreadAcquireLock, t, (uint8_t)paradigm, id, order);
+    return WRITE(p, ThreadReleaseLock, t, (uint8_t)paradigm, id, order);
+}
+
+int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
+{
+    const uint32_t comm = p->maps->thread_comm;
+    if (comm == VT_UNMAPPED) {
+        p->result->unmapped++;
+        return VT_OK;
+    }
+    switch ((enum thread_kind)VT_KIND(what)) {
+    case VT_K_THREAD_CREATE: return WRITE(p, ThreadCreate, t, comm, w[0]);
+    case VT_K_THREAD_BEGIN: return WRITE(p, ThreadBegin, t, comm, w[0]);
+    case VT_K_THREAD_END: return WRITE(p, ThreadEnd, t, comm, w[0]);
+    case VT_K_THREAD_WAIT: return WRITE(p, ThreadWait, t, comm, w[0]);
     }
     __builtin_unreachable();
 }

@@ -48,17 +48,20 @@ static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
 #define UNCOUNTED "uncounted" /* argument of vt_define_missing */
 
-struct vt_thread_counters {
+struct thread_counters {
     int opened; /* 1: the values can be read */
     const char *reason; /* why the values cannot be read any more, until the local files state this; NULL: they can be
                            read */
     uint64_t due; /* ns: time of the next reading VT_READ_BY_THREAD */
     struct vt_provider_state states[PROVIDERS];
-    struct vt_thread_counters *next; /* states of all threads of the process so far; never freed */
+    struct thread_counters *next; /* states of all threads of the process so far; never freed */
 };
-static struct vt_thread_counters *_Atomic threads;
+static struct thread_counters *_Atomic threads;
 
-static struct vt_provider_state *state_of(struct vt_thread_counters *t, const struct vt_provider *p)
+/* NULL: the location has no counters. */
+static struct thread_counters *counters_of(const struct vt_location *l) { return l->slot[VT_SLOT_COUNTERS]; }
+
+static struct vt_provider_state *state_of(struct thread_counters *t, const struct vt_provider *p)
 {
     for (size_t i = 0; i < PROVIDERS; i++)
         if (providers[i] == p) return &t->states[i];
@@ -72,7 +75,7 @@ static const char *reason_of(const struct vt_counter *c, long error)
 
 /* ---- Threads ---- */
 
-static void close_all(struct vt_thread_counters *t)
+static void close_all(struct thread_counters *t)
 {
     VT_SET(t->opened, 0); /* first: a sample may come at any moment */
     for (size_t i = 0; i < PROVIDERS; i++)
@@ -80,7 +83,7 @@ static void close_all(struct vt_thread_counters *t)
 }
 
 /* Returns 0, or -errno for counters[*failed]. */
-static long open_all(struct vt_thread_counters *t, unsigned *failed)
+static long open_all(struct thread_counters *t, unsigned *failed)
 {
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
@@ -98,7 +101,7 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
 
 static void begin(struct vt_location *l)
 {
-    struct vt_thread_counters *t = l->counters; /* of the previous thread of the location */
+    struct thread_counters *t = counters_of(l); /* of the previous thread of the location */
     unsigned failed = 0;
     if (t) close_all(t);
     else if (!(t = vt_pages(sizeof *t))) {
@@ -109,7 +112,7 @@ static void begin(struct vt_location *l)
         t->next = atomic_load(&threads);
         while (!atomic_compare_exchange_weak(&threads, &t->next, t)) continue;
     }
-    l->counters = t;
+    l->slot[VT_SLOT_COUNTERS] = t;
     t->due = 0;
     t->reason = NULL;
     long r = open_all(t, &failed);
@@ -120,7 +123,7 @@ static void begin(struct vt_location *l)
 }
 
 /* Defines a reason that a signal handler must not define. */
-static void tell_reason(struct vt_location *l, struct vt_thread_counters *t)
+static void tell_reason(struct vt_location *l, struct thread_counters *t)
 {
     if (!t->reason) return;
     vt_define_missing(l, UNCOUNTED, t->reason);
@@ -129,7 +132,7 @@ static void tell_reason(struct vt_location *l, struct vt_thread_counters *t)
 
 static void end(struct vt_location *l)
 {
-    struct vt_thread_counters *t = l->counters;
+    struct thread_counters *t = counters_of(l);
     if (!t) return;
     close_all(t);
     tell_reason(l, t);
@@ -140,7 +143,7 @@ static struct vt_thread_follower follower = {.begins = begin, .ends = end};
 /* The descriptors count for the parent's threads. */
 static void in_child(void)
 {
-    for (struct vt_thread_counters *t = atomic_load(&threads); t; t = t->next) close_all(t);
+    for (struct thread_counters *t = atomic_load(&threads); t; t = t->next) close_all(t);
     atomic_store(&threads, NULL);
 }
 
@@ -148,7 +151,7 @@ static void in_child(void)
 
 /* Returns the bits of the readings to make now: BY_PROCESS for one of all threads when VT_METRICS_INTERVAL has passed,
    BY_THREAD when VT_RUSAGE_INTV has passed. */
-static unsigned readings_now(struct vt_thread_counters *t, int in_handler)
+static unsigned readings_now(struct thread_counters *t, int in_handler)
 {
     uint64_t at = atomic_load_explicit(&due, memory_order_relaxed);
     unsigned found = 1u << VT_READ_AT_CALLS | (in_handler ? 0 : 1u << VT_READ_AT_CALLS_ONLY);
@@ -166,7 +169,7 @@ static unsigned readings_now(struct vt_thread_counters *t, int in_handler)
 static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t words[VT_GROUP_WORDS])
 {
     uint64_t values[VT_COUNTERS_MOST];
-    struct vt_thread_counters *t = l->counters;
+    struct thread_counters *t = counters_of(l);
     unsigned used = 0;
     if (!t) return 0;
     if (!in_handler) tell_reason(l, t);
@@ -387,7 +390,7 @@ static void define(struct vt_location *l, struct counter_group *g)
 }
 
 /* Opens the counters of a thread, and omits those that the kernel does not count together. */
-static void fit(struct vt_thread_counters *thread)
+static void fit(struct thread_counters *thread)
 {
     char reason[256];
     for (unsigned failed; ncounters;) {
@@ -417,10 +420,11 @@ __attribute__((constructor)) static void start(void)
     struct vt_location *l = vt_location_of_thread(0);
     if (l) {
         read_settings();
-        if (!l->counters) l->counters = vt_pages(sizeof *l->counters);
-        if (l->counters) fit(l->counters);
+        struct thread_counters *t = counters_of(l);
+        if (!t) t = l->slot[VT_SLOT_COUNTERS] = vt_pages(sizeof *t);
+        if (t) fit(t);
         else ncounters = 0;
-        atomic_store(&threads, l->counters);
+        atomic_store(&threads, t);
     }
     if (l && ncounters) {
         vt_define_host(l);
@@ -467,7 +471,7 @@ size_t vt_counters_list(char *into, size_t bytes)
 
 size_t vt_counters_left_out(char *into, size_t bytes)
 {
-    static struct vt_thread_counters thread;
+    static struct thread_counters thread;
     const char *names = vt_setting_text("VT_METRICS"), *separators = vt_setting_text("VT_METRICS_SEP");
     struct vt_text t = vt_text_into(into, bytes);
     struct vt_counter found;

@@ -20,17 +20,20 @@
 #define OWN_STACK 65536u /* bytes; the kernel gives memory to the pages in use */
 
 /* The state of a sampled thread. The stream refers to the frames of the previous sample, so there are two arrays. */
-struct vt_sampler {
+struct sampler {
     struct vt_sample_timer timer;
     struct vt_unwinder unwinder;
     struct vt_python python;
-    struct vt_sampler *next; /* list of all samplers of the process */
+    struct sampler *next; /* list of all samplers of the process */
     _Atomic uint32_t handled; /* stored at the end of the handler, loaded by a thread that takes over the location */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
     uint64_t values[VT_GROUP_WORDS]; /* values of counters at the current sample */
     _Alignas(16) char stack[OWN_STACK]; /* of the handler, in place of a small alternate stack */
 };
+
+/* NULL: the thread is not sampled. Other threads call this function, too. */
+static struct sampler *sampler_of(const struct vt_location *l) { return VT_READ(l->slot[VT_SLOT_SAMPLER]); }
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
 #define LEAST_COUNT 10000 /* period of a processor event: a signal and its handler cost thousands of cycles */
@@ -39,7 +42,7 @@ static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
 static _Atomic int is_taken; /* 1: the program uses the signal for itself */
 static size_t event_length; /* length of the name in VT_SAMPLE_EVENT */
-static struct vt_sampler *_Atomic samplers; /* samplers of all threads so far; never freed */
+static struct sampler *_Atomic samplers; /* samplers of all threads so far; never freed */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
 static struct vt_sample_timer child = {.id = -1};
 static int child_stopped; /* 1: before exec */
@@ -48,7 +51,7 @@ static int child_stopped; /* 1: before exec */
 
 void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns)
 {
-    struct vt_sampler *s = l->samples.sampler;
+    struct sampler *s = sampler_of(l);
     struct vt_sample sample = {.weight = weight, .overruns = overruns, .frames = s->frames[s->turn]};
     struct vt_registers at = {0, 0, 0};
     sample.values = s->values;
@@ -84,7 +87,7 @@ static int is_on_small_stack(const void *context)
 static void take_on_own_stack(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns)
 {
 #if defined(__x86_64__)
-    char *end = l->samples.sampler->stack + OWN_STACK;
+    char *end = sampler_of(l)->stack + OWN_STACK;
     __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[end], %%rsp\n\tcall *%[take]\n\tmovq %%rbx, %%rsp"
                      : "+D"(l), "+S"(context), "+d"(weight), "+c"(overruns)
                      : [end] "r"(end), [take] "r"(vt_sample_take)
@@ -101,7 +104,7 @@ int vt_sample_is_on(void) { return atomic_load(&on); }
 static struct vt_sample_timer *own_timer(void)
 {
     struct vt_location *l = vt_own_location;
-    return l && l->in_use && l->samples.sampler ? &l->samples.sampler->timer : &child;
+    return l && l->in_use && sampler_of(l) ? &sampler_of(l)->timer : &child;
 }
 
 static int is_ours(const siginfo_t *info)
@@ -120,7 +123,7 @@ static void interrupted(const siginfo_t *info, void *context)
         vt_location_of_thread(0); /* begins to sample the thread */
         return;
     }
-    struct vt_sampler *s = l->samples.sampler;
+    struct sampler *s = sampler_of(l);
     if (!s || !atomic_load(&on) || VT_READ(l->vforked)) return;
     uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
@@ -216,7 +219,7 @@ static void begin(struct vt_location *l)
         if (atomic_load(&is_taken)) tell_unsampled(l, "signal");
         return;
     }
-    struct vt_sampler *s = l->samples.sampler; /* of the previous thread of the location */
+    struct sampler *s = sampler_of(l); /* of the previous thread of the location */
     vt_sample_timer_stop(&child, &rate);
     if (s) {
         /* the last signal of that thread may have come after its end: load the fields that its handler stored */
@@ -231,7 +234,7 @@ static void begin(struct vt_location *l)
         while (!atomic_compare_exchange_weak(&samplers, &s->next, s)) continue;
     }
     vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
-    if (!l->samples.sampler) VT_SET(l->samples.sampler, s);
+    if (!sampler_of(l)) VT_SET(l->slot[VT_SLOT_SAMPLER], s);
     long r = start_timer(&s->timer);
     if (r < 0) tell_unsampled(l, "timer");
     if (r < 0 && rate.clock == VT_SAMPLE_CLOCK_PERF)
@@ -243,7 +246,7 @@ static void begin(struct vt_location *l)
 
 static void end(struct vt_location *l)
 {
-    if (l->samples.sampler && !vt_sample_timer_stop(&l->samples.sampler->timer, &rate))
+    if (sampler_of(l) && !vt_sample_timer_stop(&sampler_of(l)->timer, &rate))
         vt_warn("the program has closed a descriptor of vtrace: the samples of a thread end there");
 }
 
@@ -253,8 +256,8 @@ static void stop_all(void)
     atomic_store(&on, 0);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (!l || !VT_READ(l->samples.sampler)) continue;
-        if (atomic_load(&is_taken) && VT_READ(l->samples.sampler->timer.made)) tell_unsampled(l, "signal");
+        if (!l || !sampler_of(l)) continue;
+        if (atomic_load(&is_taken) && VT_READ(sampler_of(l)->timer.made)) tell_unsampled(l, "signal");
         end(l);
     }
 }
@@ -383,7 +386,7 @@ static void in_child(void)
     vt_code_map_after_fork(1);
     child.made = 0;
     if (rate.clock == VT_SAMPLE_CLOCK_PERF)
-        for (struct vt_sampler *s = atomic_load(&samplers); s; s = s->next)
+        for (struct sampler *s = atomic_load(&samplers); s; s = s->next)
             if (s->timer.made) vt_perf_timer_leave(&s->timer);
     atomic_store(&samplers, NULL);
     if (atomic_load(&on)) vt_sample_timer_start(&child, &rate);
@@ -414,7 +417,7 @@ static void exec_failed(void)
     int saved = errno, is_child = child_stopped;
     if (vt_is_other_process() || !atomic_load(&on)) return;
     child_stopped = 0;
-    if (l && l->in_use && l->samples.sampler) start_timer(&l->samples.sampler->timer);
+    if (l && l->in_use && sampler_of(l)) start_timer(&sampler_of(l)->timer);
     else if (is_child) start_timer(&child);
     errno = saved;
 }

@@ -217,22 +217,32 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
 
 /* ---- Waiting ---- */
 
-/* A function that waits for the end of a thread. The number is looked up before the call: later the handle may belong
-   to another thread. */
-#define WAITS(function, parameters, arguments)                                                                         \
+/* begin, end: the statements before and after the call. */
+#define RECORD(function, role, parameters, arguments, begin, end)                                                      \
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \
-        static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_WAIT, 0, NULL};                   \
+        static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, role, 0, NULL};                                  \
         uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
         __typeof__(function) *real = vt_call_next(&call);                                                              \
         if (!region) return real arguments;                                                                            \
-        uint64_t number = number_of((uint64_t)handle);                                                                 \
+        begin;                                                                                                         \
         vt_enter_call(region);                                                                                         \
         int r = real arguments;                                                                                        \
-        if (!r && number) vt_write_3(VT_HEAD(VT_K_THREAD_WAIT, 1, 0), number, VT_HEAD(VT_K_LEAVE, 0, region));         \
-        else vt_leave(region);                                                                                         \
+        end;                                                                                                           \
         return r;                                                                                                      \
     }
+
+static void leave_wait(uint32_t region, uint64_t number)
+{
+    if (number) vt_write_3(VT_HEAD(VT_K_THREAD_WAIT, 1, 0), number, VT_HEAD(VT_K_LEAVE, 0, region));
+    else vt_leave(region);
+}
+
+/* A function that waits for the end of a thread. The number is looked up before the call: later the handle may belong
+   to another thread. */
+#define WAITS(function, parameters, arguments)                                                                         \
+    RECORD(function, VT_ROLE_THREAD_WAIT, parameters, arguments, uint64_t number = number_of((uint64_t)handle),        \
+           leave_wait(region, r ? 0 : number))
 
 WAITS(pthread_join, (pthread_t handle, void **result), (handle, result))
 WAITS(pthread_tryjoin_np, (pthread_t handle, void **result), (handle, result))
@@ -241,18 +251,7 @@ WAITS(pthread_clockjoin_np, (pthread_t handle, void **result, clockid_t clock, c
       (handle, result, clock, until))
 WAITS(thrd_join, (thrd_t handle, int *result), (handle, result))
 
-#define DETACHES(function, parameters)                                                                                 \
-    VT_CALL_EXPORT int function parameters                                                                             \
-    {                                                                                                                  \
-        static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_FUNCTION, 0, NULL};                      \
-        uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
-        __typeof__(function) *real = vt_call_next(&call);                                                              \
-        if (!region) return real(handle);                                                                              \
-        vt_enter_call(region);                                                                                         \
-        int r = real(handle);                                                                                          \
-        vt_leave(region);                                                                                              \
-        return r;                                                                                                      \
-    }
+#define DETACHES(function, parameters) RECORD(function, VT_ROLE_FUNCTION, parameters, (handle), , vt_leave(region))
 
 DETACHES(pthread_detach, (pthread_t handle))
 DETACHES(thrd_detach, (thrd_t handle))

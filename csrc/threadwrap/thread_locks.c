@@ -104,53 +104,32 @@ static void *find(struct vt_call *c)
 
 #define REGION(function) vt_shares_memory() ? 0 : vt_call_region(&call_##function)
 
-#define LOCKS_IT(function, parameters, arguments)                                                                      \
-    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
-    {                                                                                                                  \
-        uint32_t region = REGION(function);                                                                            \
-        if (!region) return next_##function arguments;                                                                 \
-        vt_enter_call(region);                                                                                         \
-        int r = next_##function arguments;                                                                             \
-        if (!r || r == EOWNERDEAD) acquired(mutex, region, 1);                                                         \
-        else vt_leave(region);                                                                                         \
-        return r;                                                                                                      \
-    }
-
-#define UNLOCKS_IT(function, type)                                                                                     \
-    WRAP(function, VT_ROLE_FUNCTION, (type * mutex), (mutex))                                                          \
-    {                                                                                                                  \
-        uint32_t region = REGION(function);                                                                            \
-        if (!region) return next_##function(mutex);                                                                    \
-        released(mutex, region, 0);                                                                                    \
-        int r = next_##function(mutex);                                                                                \
-        vt_leave(region);                                                                                              \
-        return r;                                                                                                      \
-    }
-
-/* The call releases the mutex and acquires it again. */
-#define WAITS(function, parameters, arguments)                                                                         \
-    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
-    {                                                                                                                  \
-        uint32_t region = REGION(function);                                                                            \
-        if (!region) return next_##function arguments;                                                                 \
-        vt_called_at = VT_CALLED_AT;                                                                                   \
-        uint32_t depth = released(mutex, region, 1);                                                                   \
-        int r = next_##function arguments;                                                                             \
-        if (depth) acquired(mutex, region, depth);                                                                     \
-        else vt_leave(region);                                                                                         \
-        return r;                                                                                                      \
-    }
-
-#define PLAIN(function, role, parameters, arguments)                                                                   \
+/* begin, end: the statements before and after the call. */
+#define RECORD(function, role, parameters, arguments, begin, end)                                                      \
     WRAP(function, role, parameters, arguments)                                                                        \
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
-        vt_enter_call(region);                                                                                         \
+        begin;                                                                                                         \
         int r = next_##function arguments;                                                                             \
-        vt_leave(region);                                                                                              \
+        end;                                                                                                           \
         return r;                                                                                                      \
     }
+
+#define LOCKS_IT(function, parameters, arguments)                                                                      \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region),                                   \
+           !r || r == EOWNERDEAD ? acquired(mutex, region, 1) : vt_leave(region))
+
+#define UNLOCKS_IT(function, type)                                                                                     \
+    RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), released(mutex, region, 0), vt_leave(region))
+
+/* The call releases the mutex and acquires it again. */
+#define WAITS(function, parameters, arguments)                                                                         \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_called_at = VT_CALLED_AT;                             \
+           uint32_t depth = released(mutex, region, 1), depth ? acquired(mutex, region, depth) : vt_leave(region))
+
+#define PLAIN(function, role, parameters, arguments)                                                                   \
+    RECORD(function, role, parameters, arguments, vt_enter_call(region), vt_leave(region))
 
 /* clang-format off */
 #define TIME const struct timespec *until

@@ -28,9 +28,12 @@ static _Atomic uint32_t sections;
 static uint32_t whole_run; /* the number of all/0; 0: it is not recorded */
 
 /* The sections of a thread: the number of open starts of each. */
-struct vt_open_sections {
+struct open_sections {
     uint32_t times[SECTIONS];
 };
+
+/* NULL: the location has none yet. */
+static struct open_sections *sections_of(const struct vt_location *l) { return l->slot[VT_SLOT_SECTIONS]; }
 
 static uint32_t define_section(const struct vt_user_key *key)
 {
@@ -50,13 +53,13 @@ static uint32_t define_section(const struct vt_user_key *key)
     return number;
 }
 
-static struct vt_open_sections *open_sections(void)
+static struct open_sections *open_sections(void)
 {
     struct vt_location *l = vt_own_location;
-    if (VT_LIKELY(l && l->sections)) return l->sections;
+    if (VT_LIKELY(l && sections_of(l))) return sections_of(l);
     l = vt_location_of_thread(0);
-    if (l && !l->sections) l->sections = vt_pages(sizeof *l->sections);
-    return l ? l->sections : NULL;
+    if (l && !sections_of(l)) l->slot[VT_SLOT_SECTIONS] = vt_pages(sizeof(struct open_sections));
+    return l ? sections_of(l) : NULL;
 }
 
 /* Returns the number of a section in this process; 0: it is not recorded. */
@@ -76,14 +79,14 @@ static int is_section(uint32_t section)
 
 static void start(uint32_t section)
 {
-    struct vt_open_sections *open = open_sections();
+    struct open_sections *open = open_sections();
     if (!open || !is_section(section) || open->times[section]++) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 1, 0, 0, 0, 2);
 }
 
 static void stop(uint32_t section)
 {
-    struct vt_open_sections *open = open_sections();
+    struct open_sections *open = open_sections();
     if (!open || !is_section(section) || !open->times[section] || --open->times[section]) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 0, 0, 0, 0, 2);
 }
@@ -159,7 +162,8 @@ VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
 
 static void thread_begins(struct vt_location *l)
 {
-    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* those of the previous thread of the location */
+    if (sections_of(l))
+        memset(sections_of(l), 0, sizeof(struct open_sections)); /* those of the previous thread of the location */
 }
 
 static void thread_has_begun(struct vt_location *l)
@@ -170,7 +174,7 @@ static void thread_has_begun(struct vt_location *l)
 
 static void thread_ends(struct vt_location *l)
 {
-    if (l->sections) stop(whole_run);
+    if (sections_of(l)) stop(whole_run);
 }
 
 static struct vt_thread_follower follower = {

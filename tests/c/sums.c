@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sums of threads. In each round, threads allocate and free a little, mark their end and end. The entries are
    reused and the sums stay. Then the same in a forked child. Prints ok. */
-#include "memwrap/sums.h"
+#include "memwrap/memwrap.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

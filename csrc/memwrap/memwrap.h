@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that each thread has allocated less what it has freed. One shared counter would cost more than all other work
-   of the shim. Records hold the sums of one thread; vtunify joins them by time into the sums of the process. */
-#ifndef VT_SUMS_H
-#define VT_SUMS_H
+/* Declarations shared by the files of the memory shim. */
+#ifndef VT_MEMWRAP_H
+#define VT_MEMWRAP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,6 +9,10 @@
 
 #define VT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
+/* ---- sums.c ---- */
+
+/* Memory that each thread has allocated less what it has freed. One shared counter would cost more than all other work
+   of the shim. Records hold the sums of one thread; vtunify joins them by time into the sums of the process. */
 /* The memory of the sums outlives the thread: a forked child reads the sums of all threads of its parent. */
 struct vt_sums {
     int64_t bytes, blocks; /* bytes: by malloc_usable_size */
@@ -37,5 +40,12 @@ void vt_sums_inherit(void);
 /* At the end of the process: adds to the sums of the calling thread the changes that other threads have not
    recorded. */
 void vt_sums_collect(void);
+
+/* ---- libraries.c: VT_MEMTRACE_LIBRARIES ---- */
+
+/* Called once, when the shim is attached. on: the value of the setting. */
+void vt_libraries_begin(int on);
+/* Writes the attribute of a recorded call, before its ENTER. caller: the return address of the call. */
+void vt_library_of_next(const void *caller);
 
 #endif
