@@ -260,8 +260,8 @@ class RunFacts:
     def without_processor(
         self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, in_mpi: bool = False
     ) -> float:
-        """The ns that locations waited for a processor in a part of the selection: while they worked, or in_mpi: in calls
-        of MPI that may wait, but for the start and end of MPI."""
+        """The ns that locations waited for a processor in a part of the selection: while they worked, or in_mpi: in
+        calls of MPI that may wait, but for the start and end of MPI."""
         window, activity = self.window, self.trace.regions["activity"]
         waits = np.isin(activity, [ACTIVITIES.index(path) for path in _WAITING])
         manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
