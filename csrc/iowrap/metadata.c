@@ -106,6 +106,7 @@ VT_IO_META(chown, (const char *path, uid_t user, gid_t group), (path, user, grou
 VT_IO_META(fchown, (int fd, uid_t user, gid_t group), (fd, user, group))
 VT_IO_META(lchown, (const char *path, uid_t user, gid_t group), (path, user, group))
 VT_IO_META(fchownat, (int at, const char *path, uid_t user, gid_t group, int flags), (at, path, user, group, flags))
+VT_IO_META(futimens, (int fd, const void *times), (fd, times))
 VT_IO_CALL(readlink, readlink, FILE_IO_METADATA, ssize_t, (const char *path, char *to, size_t n), (path, to, n), r < 0)
 VT_IO_CALL(readlinkat, readlinkat, FILE_IO_METADATA, ssize_t, (int at, const char *path, char *to, size_t n),
            (at, path, to, n), r < 0)

@@ -31,7 +31,8 @@ def dump(cwd: Path, *args: str | Path) -> list[dict[str, Any]]:
 
 
 def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [item for item in items if item["type"] == "record"]
+    """Without the waits for a processor, which a busy machine brings."""
+    return [item for item in items if item["type"] == "record" and item["kind"] != "PROCESSOR_WAIT"]
 
 
 def called(items: list[dict[str, Any]], kind: str = "FUNCTION_ENTER") -> Counter[str]:

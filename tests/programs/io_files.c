@@ -60,6 +60,7 @@ static void naming(int fd)
     CALL(!fchown(fd, (uid_t)-1, (gid_t)-1), "fchown");
     CALL(!lchown("file", (uid_t)-1, (gid_t)-1), "lchown");
     CALL(!fchownat(AT_FDCWD, "file", (uid_t)-1, (gid_t)-1, 0), "fchownat");
+    CALL(!futimens(fd, NULL), "futimens");
 }
 
 /* Paths are correct after chdir and with descriptors of directories. */
