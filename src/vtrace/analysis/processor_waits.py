@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,22 +25,22 @@ class ProcessorWaits:
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""
         table = _table(trace)
+        self._locations = trace.locations.rows
         self._location = trace.definitions.ids["locations"].rows(table["location"])
         self._region = trace.definitions.ids["regions"].rows(table["region"])
         scale = _SECOND / trace.resolution
         self._begin, self._end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
         self._ns = table["ns"].astype(np.float64)
 
-    def sum(
-        self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, regions: Array
-    ) -> float:
-        """The ns that locations (rows) waited in a window (ns; None: open). regions: (regions + 1,) bool, those whose
-        calls count if no call in them is open; the last one for the time outside of calls."""
-        counts = np.isin(self._location, locations) & regions[self._region]
+    def by_location(self, begin: int | None = None, end: int | None = None, *, regions: Array) -> Array:
+        """(locations,) ns that each location waited in a window (ns; None: open). regions: (regions + 1,) bool, those
+        whose calls count if no call in them is open; the last one for the time outside of calls."""
         first = self._begin if begin is None else np.maximum(self._begin, begin)
         last = self._end if end is None else np.minimum(self._end, end)
         part = np.clip((last - first) / np.maximum(1, self._end - self._begin), 0, 1)
-        return float((self._ns * part)[counts].sum())
+        counts = (self._location >= 0) & regions[self._region]
+        found: Array = np.bincount(self._location[counts], (self._ns * part)[counts], self._locations)
+        return found
 
 
 def _table(trace: Source) -> dict[str, Array]:

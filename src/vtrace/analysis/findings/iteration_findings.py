@@ -12,7 +12,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place, part_of
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
@@ -58,12 +58,14 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     culprit = where if grown.more else ""
     middle, locations = int(iterations.table["begin"][iterations.table.rows // 2]), iterations.locations
     waited = facts.without_processor(locations, middle) - facts.without_processor(locations, None, middle)
+    half = iterations.times.clip(0).sum(axis=1)
+    longer = int(half[len(half) // 2 :].sum() - half[: len(half) // 2].sum())
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
         "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
         text=f"iterations of {_loop_text(iterations)} take longer and longer: {growth}",
         region=iterations.region, source=iterations.source, callpath=iterations.path, culprit=culprit,
-        certainty=ESTIMATE, processor_ns=min(loss, round(max(0.0, waited) * len(locations))), start=begin, stop=None,
+        certainty=ESTIMATE, processor_ns=round(loss * part_of(waited, longer)), start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )  # fmt: skip
 
@@ -101,17 +103,27 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
     place = _place(facts, iterations, slow, runs)
     culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
-    first = slow.locations[:1]
-    waited = sum(facts.without_processor(first, slow.begin, slow.end, in_mpi=in_mpi) for in_mpi in (False, True))
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
         text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
-        certainty=ESTIMATE, processor_ns=round(loss * min(1.0, waited / max(1, slow.more))),
+        certainty=ESTIMATE, processor_ns=round(loss * _processor_share(facts, iterations, outliers)),
         start=slow.begin, stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
     )  # fmt: skip
+
+
+def _processor_share(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> float:
+    """The share of waits for a processor in the time that slow iterations take longer, where they take longest."""
+    location = outliers.slow.locations[0]
+    column, waited, longer = iterations.locations.index(location), 0.0, 0
+    for first, last in outliers.runs:
+        begin = int(iterations.begins[first, column])
+        end = int(iterations.begins[last, column] + iterations.times[last, column])
+        longer += int(iterations.lost(first, last)[column])
+        waited += sum(facts.without_processor([location], begin, end, in_mpi=in_mpi) for in_mpi in (False, True))
+    return part_of(waited, longer)
 
 
 def _numbers_text(runs: list[tuple[int, int]]) -> str:

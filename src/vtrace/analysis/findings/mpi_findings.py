@@ -15,10 +15,9 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
-from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
@@ -39,12 +38,13 @@ _UNEVEN = 0.4
 @dataclass
 class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
-    place. kind: of the finding."""
+    place. processor_ns: of these, delays on other locations, which waited for a processor. kind: of the finding."""
 
     path: int
     locations: list[int]
     loss: int
     waits_ns: Array
+    processor_ns: int = 0
     kind: str = ""
     more_paths: list[int] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
-    causes = islice(_causes(answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
+    causes = islice(_causes(facts, answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
     for cause in _by_culprit(facts, causes, answers.delays):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
@@ -119,18 +119,24 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     yield from _other_waits(facts, answers.waits, places=places, explained_ns=explained_ns, clocks=clocks)
 
 
-def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
-    """The causes by call path, the largest loss first."""
+def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
+    """The causes by call path, the largest loss first. A location is a culprit by its delays without those that its
+    waits for a processor explain."""
     time = delays["direct_ns"] + delays["indirect_ns"]
     first, member = group([delays["path"]])
     sums = np.bincount(member, time, len(first))
     for number in np.argsort(-sums, kind="stable").tolist():
         rows = np.flatnonzero(member == number)
         at, of = np.unique(delays["location"][rows], return_inverse=True)
-        by = np.bincount(of, time[rows])
-        culprits = at[by >= _CULPRIT * sums[number]].tolist() or [int(at[np.argmax(by)])]
-        path = int(delays["path"][first[number]])
-        yield _Cause(path, culprits, round(fsum(time[rows])), places.caused_waits(delays, rows))
+        by, path = np.bincount(of, time[rows]), int(delays["path"][first[number]])
+        waited = facts.without_processor_in(int(delays.paths["region"][path]))[at] * (len(facts.masters) - 1)
+        own = np.maximum(0, by - waited)
+        own = own if own.any() else by
+        is_culprit = own >= _CULPRIT * own.sum() if own.sum() else own == own.max()
+        culprits = at[is_culprit].tolist() or [int(at[np.argmax(own)])]
+        others = round(np.minimum(by, waited)[~np.isin(at, culprits)].sum())
+        loss, waits = round(fsum(time[rows])), places.caused_waits(delays, rows)
+        yield _Cause(path, culprits, loss, waits, processor_ns=others)
 
 
 def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_Cause]:
@@ -146,6 +152,7 @@ def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> lis
         first = found[key]
         first.more_paths += [cause.path] if cause.loss >= _CULPRIT * first.loss else []
         first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
+        first.processor_ns += cause.processor_ns
     return sorted(found.values(), key=lambda cause: -cause.loss)
 
 
@@ -154,7 +161,8 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     if _is_io(facts, delays.paths, cause.path):
         return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
     everybody = len(cause.locations) == len(facts.masters)
-    in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * cause.loss
+    loss = cause.loss - cause.processor_ns
+    in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * loss
     return "serialisation" if in_turn else "imbalance"
 
 
@@ -188,19 +196,20 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         text=text + _waits_text(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
-        processor_ns=0 if is_io else _of_processor(facts, cause),
+        processor_ns=0 if is_io else _of_processor(facts, cause, facts.names(cause.path, delays.paths)),
     )  # fmt: skip
 
 
-def _of_processor(facts: RunFacts, cause: _Cause) -> int:
-    """The part of a loss that waits for a processor explain: of the culprits, which others wait for; in an imbalance
-    only the waits that the culprits have more than the others."""
+def _of_processor(facts: RunFacts, cause: _Cause, names: tuple[str, ...]) -> int:
+    """The part of a loss that waits for a processor explain: in an imbalance their share in the time that the culprits
+    take longer; else all waits of the culprits. names: of the cause's path."""
+    if cause.kind != "imbalance":
+        return min(cause.loss, cause.processor_ns + round(facts.without_processor(cause.locations)))
     others = [row for row in facts.masters.values() if row not in cause.locations]
-    waited = facts.without_processor(cause.locations)
-    if cause.kind == "imbalance":
-        more = waited / len(cause.locations) - facts.without_processor(others) / len(others)
-        waited = max(0.0, more) * len(others)
-    return min(cause.loss, round(waited))
+    inside = facts.work(names)
+    longer = inside[cause.locations].mean() - inside[others].mean()
+    share = facts.processor_share(cause.locations, others, longer)
+    return cause.processor_ns + round((cause.loss - cause.processor_ns) * share)
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
@@ -247,16 +256,7 @@ def _with_clock_doubt(finding: Finding, waits: Table, rows: Array, clocks: Clock
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
     differences to the longest. Time in which a process waits for its own threads counts, since others wait for it."""
-    masters = [*facts.masters.values()]
-    if not names:
-        outside = facts.times[masters, -1]
-        return int((outside.max() - outside).sum())
-    if not (row := find_path(facts, names)):
-        return 0
-    inside = outermost(facts.paths["parent"], np.arange(facts.paths.rows) == row) > 0
-    n = facts.numbers
-    n = n.take((inside & ~(facts.waiting & (CLASS_OF[facts.activity] == MPI)))[n["path"]])
-    times = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)[masters]
+    times = facts.work(names)[[*facts.masters.values()]]
     return int((times.max() - times).sum())
 
 
@@ -306,9 +306,18 @@ def _other_waits(
         found = facts.finding(
             "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
             certainty=certainty, evidence=("diagnose", "--about", "waits"),
-            processor_ns=min(left, round(facts.without_processor(partners or facts.rows))),
+            processor_ns=_of_partners(facts, left, partners, waiting),
         )  # fmt: skip
         yield _with_clock_doubt(found, waits, rows, clocks)
+
+
+def _of_partners(facts: RunFacts, loss: int, partners: list[int], waiting: list[int]) -> int:
+    """The part of a wait for partners that their waits for a processor explain."""
+    if not partners or not waiting or {*partners} & {*waiting}:
+        return min(loss, round(facts.without_processor(partners or facts.rows)))
+    work = facts.working_time
+    longer = work[partners].mean() - work[waiting].mean()
+    return round(loss * facts.processor_share(partners, waiting, longer))
 
 
 @rule(

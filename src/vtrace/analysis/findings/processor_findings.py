@@ -13,8 +13,8 @@ from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.console import some
 
-_MOSTLY, _PARTLY = 0.5, 0.1
-"""The share of a loss that waits for a processor may explain, from which on the loss is theirs, or has a caveat."""
+_MOSTLY, _PARTLY = 0.75, 0.05
+"""The share of a loss that waits for a processor explain, from which on the loss is theirs, or is told without them."""
 _MUCH = 0.15
 """A thread with this share of the waits is named."""
 
@@ -41,15 +41,24 @@ def with_processor_waits(facts: RunFacts, findings: Sequence[Finding]) -> Iterat
     for one in findings:
         if one.loss_ns and one.processor_ns >= _MOSTLY * one.loss_ns:
             largest = max(largest, one.loss_ns)
-            continue
-        if one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
-            caveat = f"up to {span(one.processor_ns)} of this may be waits for a processor"
-            one = replace(one, caveats=(*one.caveats, caveat))
-        yield one
+        elif one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
+            yield _rest(one)
+        else:
+            yield one
     waited = {row: facts.without_processor([row]) for row in facts.rows}
     waited = {row: ns + facts.without_processor([row], in_mpi=True) for row, ns in waited.items()}
     if whole := round(sum(waited.values())):
         yield _finding(facts, waited, whole, max(whole, largest))
+
+
+def _rest(finding: Finding) -> Finding:
+    """A finding without the part of its loss that waits for a processor explain."""
+    rest = finding.loss_ns - finding.processor_ns
+    caveat = f"{span(finding.processor_ns)} more are waits for a processor"
+    return replace(
+        finding, loss_ns=rest, share=finding.share * rest / finding.loss_ns, caveats=(*finding.caveats, caveat),
+        certainty=ESTIMATE,
+    )  # fmt: skip
 
 
 def _finding(facts: RunFacts, waited: dict[int, float], whole: int, loss: int) -> Finding:

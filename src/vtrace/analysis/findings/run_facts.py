@@ -36,6 +36,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges
+from vtrace.io.archive.batches import NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -257,19 +258,63 @@ class RunFacts:
         """The waits of threads for a processor."""
         return ProcessorWaits(self.trace)
 
+    @cached_property
+    def _may_wait(self) -> tuple[Array, Array]:
+        """(regions + 1,) bool each: regions of work and, last, the time outside of calls; calls of MPI that may wait,
+        but for its start and end."""
+        activity = self.trace.regions["activity"]
+        waits = np.isin(activity, [ACTIVITIES.index(path) for path in _WAITING])
+        manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
+        return np.append(~waits, True), np.append(waits & ~manages & (CLASS_OF[activity] == MPI), False)
+
     def without_processor(
         self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, in_mpi: bool = False
     ) -> float:
         """The ns that locations waited for a processor in a part of the selection: while they worked, or in_mpi: in
         calls of MPI that may wait, but for the start and end of MPI."""
-        window, activity = self.window, self.trace.regions["activity"]
-        waits = np.isin(activity, [ACTIVITIES.index(path) for path in _WAITING])
-        manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
-        counts = waits & ~manages & (CLASS_OF[activity] == MPI) if in_mpi else ~waits
-        regions = np.append(counts, not in_mpi)
-        begin = window.start if begin is None else max(begin, window.start or begin)
-        end = window.stop if end is None else min(end, window.stop or end)
-        return self.processor_waits.sum(locations, begin, end, regions=regions)
+        if begin is None and end is None:
+            return float(self._without_processor[in_mpi][locations].sum())
+        begin, end = max(begin or 0, self.window.start or 0), min(end or NEVER, self.window.stop or NEVER)
+        waits = self.processor_waits.by_location(begin, end, regions=self._may_wait[in_mpi])
+        return float(waits[locations].sum())
+
+    @cached_property
+    def _without_processor(self) -> list[Array]:
+        """(locations,) ns without a processor in the selection: while working; in calls of MPI that may wait."""
+        window = self.window
+        return [self.processor_waits.by_location(window.start, window.stop, regions=each) for each in self._may_wait]
+
+    def without_processor_in(self, region: int) -> Array:
+        """(locations,) ns that each location waited for a processor in a region (row; -1: outside of calls), without
+        calls from there."""
+        regions = np.zeros(self.trace.regions.rows + 1, bool)
+        regions[region] = True
+        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=regions)
+
+    def processor_share(self, slow: Sequence[int], others: Sequence[int], longer: float) -> float:
+        """The share (0 to 1) that waits for a processor have in the ns that some locations work longer than others, by
+        their means."""
+        waited = self.without_processor(slow) / len(slow) - self.without_processor(others) / max(1, len(others))
+        return part_of(waited, longer)
+
+    @cached_property
+    def working_time(self) -> Array:
+        """(locations,) ns outside of calls of MPI that may wait."""
+        n = self.numbers.take((self.waiting & (CLASS_OF[self.activity] == MPI))[self.numbers["path"]])
+        waits = add_up(n["location"], n["exclusive"], self.trace.locations.rows)
+        found: Array = self.times.sum(axis=1) - waits
+        return found
+
+    def work(self, names: tuple[str, ...]) -> Array:
+        """(locations,) ns in the call path with these names and below, without calls of MPI that may wait; without
+        names outside of recorded calls."""
+        if not names:
+            outside: Array = self.times[:, -1]
+            return outside
+        row = find_path(self, names)
+        inside = outermost(self.paths["parent"], np.arange(self.paths.rows) == row) > 0
+        n = self.numbers.take((inside & ~(self.waiting & (CLASS_OF[self.activity] == MPI)))[self.numbers["path"]])
+        return add_up(n["location"], n["exclusive"] * (row > 0), self.trace.locations.rows)
 
     def longer_place(self, locations: list[int], others: list[int]) -> str:
         """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
@@ -286,6 +331,11 @@ class RunFacts:
         """The processes of locations, ascending: ranks in a program with MPI."""
         process = self.trace.places.process[np.asarray(locations, np.int64)]
         return tuple(int(row) for row in np.unique(process) if row >= 0)
+
+
+def part_of(part: float, whole: float) -> float:
+    """The share of a part in a whole, from 0 to 1; 1 if the whole is nothing."""
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 1.0
 
 
 _NAMED = 3

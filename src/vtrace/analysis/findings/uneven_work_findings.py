@@ -92,7 +92,8 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> 
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
-    more = facts.without_processor(slow) / len(slow) - facts.without_processor(others) / max(1, len(others))
+    longer = sum(times[at] for at in slow) / len(slow) - sum(times[at] for at in others) / max(1, len(others))
+    share = facts.processor_share(slow, others, longer)
     place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{locations_text(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
@@ -100,6 +101,6 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> 
     )
     return facts.finding(
         "imbalance", loss, path, locations=others, text=text, culprit=f"{locations_text(facts.trace, slow)}, {place}",
-        certainty=BOUND, processor_ns=min(loss, round(max(0.0, more) * len(others))),
+        certainty=BOUND, processor_ns=round(loss * share),
         evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
     )  # fmt: skip
