@@ -135,8 +135,9 @@ void vt_frames_close(struct vt_location *l, uintptr_t here, uint32_t region);
 void vt_land_on_own(uintptr_t stack_pointer);
 /* Records the leaves of all frames. These two functions require that l->busy is clear. */
 void vt_frames_end(struct vt_location *l);
-/* Writes records without looking at the frames (record.c). Requires that l->busy is clear. */
-void vt_write_words(uint64_t *words, unsigned n);
+/* Writes records without looking at the frames (record.c). Requires that l->busy is clear. Returns their time; 0: they may
+   be missing. */
+uint64_t vt_write_words(uint64_t *words, unsigned n);
 
 /* Addresses of a stack. A signal handler or coroutine may run on another stack than the thread's own one. */
 struct vt_stack {

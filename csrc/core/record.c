@@ -16,9 +16,9 @@ static int see(struct vt_location *l, const uint64_t *words, unsigned n)
     return 1;
 }
 
-/* Writes a record for which the current chunk has no room. After a fork that calls no fork handlers (_Fork, a system
-   call) the thread of the child still has its parent's location. */
-static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+/* Writes a record that the fast path does not write. Returns its time; 0: the record may be missing. After a fork that
+   calls no fork handlers (_Fork, a system call) the thread of the child still has its parent's location. */
+static uint64_t put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     struct vt_location *own = l;
     if (VT_UNLIKELY(!l->in_use) && l == vt_own_location) own = vt_location_to_record(vt_events_in(words, n));
@@ -28,17 +28,18 @@ static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64
         vt_put(own, words, n, vt_now());
         vt_busy_end(own);
     }
+    return own == l && VT_READ(l->last) >= now ? now : 0;
 }
 
-void vt_write_words(uint64_t *words, unsigned n)
+uint64_t vt_write_words(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_own_location;
     if (VT_UNLIKELY(!l || VT_READ(l->busy)))
-        if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
-    if (VT_UNLIKELY(vt_sees_records) && see(l, words, n)) return;
+        if (!(l = vt_location_to_record(vt_events_in(words, n)))) return 0;
+    if (VT_UNLIKELY(vt_sees_records) && see(l, words, n)) return 0;
     vt_busy_begin(l);
-    uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || VT_IS_LONG(dt))) put(l, words, n, now);
+    uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor, written = now;
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || VT_IS_LONG(dt))) written = put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
         /* one word at a time: a load of two words just stored one by one stalls the processor */
@@ -48,6 +49,7 @@ void vt_write_words(uint64_t *words, unsigned n)
     }
     vt_busy_end(l);
     if (VT_UNLIKELY(VT_READ(vt_window_leave))) vt_window_wrote(vt_location_to_record(0), words, n);
+    return written;
 }
 
 /* ---- The frames of wrapped calls ---- */
@@ -109,12 +111,12 @@ void vt_write(uint64_t *words, unsigned n)
 
 /* ---- Records of few words ---- */
 
-__attribute__((noinline, cold)) void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-                                                   unsigned n)
+__attribute__((noinline, cold)) uint64_t vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                                       unsigned n)
 {
     uint64_t words[] = {a, b, c, d, e};
     before_last(words[n - 1]);
-    vt_write_words(words, n);
+    return vt_write_words(words, n);
 }
 
 __attribute__((noinline, cold)) void vt_write_enter_slow(uintptr_t at, uint64_t a, uint64_t b, uint64_t c, uint64_t d,

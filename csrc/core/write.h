@@ -53,8 +53,9 @@ struct vt_write_cursor {
 /* The cursor of the calling thread; NULL: the thread has no location yet, or the clock is not a counter. */
 extern _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 
-/* Like vt_write_few, for all cases that the fast path does not handle. Words after the first n are ignored. */
-void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
+/* Like vt_write_few, for all cases that the fast path does not handle. Words after the first n are ignored. Returns the
+   time of the record; 0: it may be missing. */
+uint64_t vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 /* The same for a record with the enter of a wrapped call; at: VT_CALLED_AT of the wrapper. */
 void vt_write_enter_slow(uintptr_t at, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
@@ -131,7 +132,7 @@ static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor
 enum vt_frame_change { VT_FRAME_STAYS, VT_FRAME_OPENS, VT_FRAME_CLOSES };
 
 /* Writes one or more whole records of n <= 5 words at the current time. The words stay in registers, since the fast
-   path calls no function. Returns the time (ticks); 0 if the slow path was taken, which may have written nothing.
+   path calls no function. Returns the time (ticks); 0: the records may be missing.
    change: a constant. Else than VT_FRAME_STAYS: the records have the enter or leave of a call that a shim wraps;
    at: VT_CALLED_AT of the wrapper. */
 static inline __attribute__((always_inline)) uint64_t vt_write_framed(enum vt_frame_change change, uintptr_t at_stack,
@@ -161,8 +162,8 @@ static inline __attribute__((always_inline)) uint64_t vt_write_framed(enum vt_fr
 not_now:
     vt_cursor_end(p);
 slow:
-    if (change == VT_FRAME_OPENS) vt_write_enter_slow(at_stack, a, b, c, d, e, n);
-    else vt_write_slow(a, b, c, d, e, n);
+    if (change != VT_FRAME_OPENS) return vt_write_slow(a, b, c, d, e, n);
+    vt_write_enter_slow(at_stack, a, b, c, d, e, n);
     return 0;
 }
 
