@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -455,20 +455,6 @@ def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def prepare(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], None]:
-    """Creates the files of Typed.before in a directory: the first time by its commands, then by a copy."""
-    made: dict[str, Path] = {}
-
-    def create(commands: str, where: Path) -> None:
-        if commands not in made:
-            made[commands] = tmp_path_factory.mktemp("before")
-            _shell(commands, made[commands], programs, code=-1)
-        shutil.copytree(made[commands], where, symlinks=True, dirs_exist_ok=True)
-
-    return create
-
-
 def _text(block: Block, typed: Typed) -> str:
     text = block.typed if typed.kind == "shell" else block.text
     for old, new in typed.edits:
@@ -478,14 +464,14 @@ def _text(block: Block, typed: Typed) -> str:
 
 
 @pytest.mark.parametrize("key", TYPED, ids=lambda key: f"{key[0]}: {key[1][:40].strip()}")
-def test_block(key: tuple[str, str], programs: Path, prepare: Callable[[str, Path], None], tmp_path: Path) -> None:
+def test_block(key: tuple[str, str], programs: Path, tmp_path: Path) -> None:
     block, typed = BLOCKS[key], TYPED[key]
     text = _text(block, typed)
     for tool in ("jq", "sqlite3"):
         if f" {tool} " in text:
             need(tool)
     if typed.before:
-        prepare(typed.before, tmp_path)
+        _shell(typed.before, tmp_path, programs, code=-1)
     printed = ""
     if typed.kind == "shell":
         printed = _shell(f"set -e\n{text}" if typed.code == 0 else text, tmp_path, programs, typed.code)
