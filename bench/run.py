@@ -27,6 +27,7 @@ import mpi
 import mpi_waits
 import openmp
 import processes
+import processor_waits
 import reading
 import sampled
 import sampling
@@ -56,6 +57,7 @@ MODULES = (
     openmp,
     threads,
     processes,
+    processor_waits,
     start,
     unify,
     reading,

@@ -119,7 +119,9 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
     if (!l->off) record = !l->size || l->stopped || stays(l, words, n);
     for (unsigned i = 0; l->off && i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
         record |= !pass_by(l, (uint32_t)words[i], words + i + 1);
-    if (record) put(l, words, n, now);
+    /* after VT_STOP_AFTER no record has a later time, as if the regions had been left then */
+    const uint64_t switched = atomic_load(&vt_process.switched);
+    if (record) put(l, words, n, l->off && switched == vt_window_cut() && switched < now ? switched : now);
 }
 
 /* Returns 1 if a function event is only counted, without a clock reading: the location has stopped or records no

@@ -118,8 +118,8 @@ def test_against_the_bindings(tmp_path: Path) -> None:
 
 def test_numbers_in_python() -> None:
     numbers = {
-        "REGION_ROLE_FUNCTION": regions._FUNCTION, "REGION_ROLE_UNKNOWN": regions._UNKNOWN_ROLE,
-        "PARADIGM_COMPILER": regions._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": regions._MEASUREMENT,
+        "REGION_ROLE_FUNCTION": regions.FUNCTION, "REGION_ROLE_UNKNOWN": regions._UNKNOWN_ROLE,
+        "PARADIGM_COMPILER": regions.COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": regions._MEASUREMENT,
         "PARADIGM_MPI": definitions.PARADIGM_MPI, "PARADIGM_PTHREAD": thread_comms.PTHREAD,
         "TYPE_UINT64": metric_definitions._TYPES["u"], "TYPE_INT64": metric_definitions._TYPES["i"],
         "TYPE_DOUBLE": metric_definitions._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,

@@ -75,12 +75,15 @@ def _take(queue: list[Load], allowed: Sequence[Load]) -> Load:
 
 def _families(processes: Sequence[Process]) -> list[list[Process]]:
     """Returns each process together with its forked children, which inherit its definitions."""
-    families: dict[object, list[Process]] = {}
-    for process in sorted(processes, key=lambda p: p.head.start):
-        family = families.get(process.parent, []) if process.head.forked else []
+    families: list[list[Process]] = []
+    by_process: dict[object, list[Process]] = {}
+    for process in sorted(processes, key=lambda process: process.head.start):
+        family = by_process.get(process.parent) if process.head.forked else None
+        if family is None:
+            families.append(family := [])
         family.append(process)
-        families[process.head.process] = family
-    return [*{id(family): family for family in families.values()}.values()]
+        by_process[process.head.process] = family
+    return families
 
 
 def _weight(family: Sequence[Process]) -> int:
