@@ -334,8 +334,10 @@ class RunFacts:
 
 
 def part_of(part: float, whole: float) -> float:
-    """The share of a part in a whole, from 0 to 1; 1 if the whole is nothing."""
-    return min(1.0, max(0.0, part / whole)) if whole > 0 else 1.0
+    """The share of a part in a whole, from 0 to 1; 0 for no part, 1 for a part of nothing."""
+    if part <= 0:
+        return 0.0
+    return min(1.0, part / whole) if whole > 0 else 1.0
 
 
 _NAMED = 3
