@@ -18,6 +18,7 @@ from vtrace.analysis.findings.mpi_findings import mpi_waits
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.io.sidecar import sidecar
 from vtrace.reasons import FLUSH, OFF
 from vtrace.reports.diagnose_sheets import findings_about
 
@@ -162,6 +163,23 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     assert found.text.startswith(
         "rank 1 takes longer in work in main and work in work than the others: 1 us of waiting"
     )
+
+
+@pytest.mark.parametrize(("waited", "rest"), [(0, 600), (120, 360), (240, None)])
+def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, tmp_path: Path) -> None:
+    """Rank 1 works for 400 ns instead of 100, but had no processor for a part of the time; two ranks wait for it."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        calls = call(0, time, "work") + call(time, 400, "MPI_Coll", *((400, *event) for event in ends))
+        events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    row = {"location": 1, "from": 100, "to": 400, "ns": waited, "region": region("work")}
+    table = sidecar.SidecarTable({name: np.array([value], "<u8") for name, value in row.items()})
+    sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
+    losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
+    assert losses.get("imbalance") == rest
+    assert losses.get("noise", 0) == (waited if rest else 600)
 
 
 def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def with_processor_waits(facts: RunFacts, findings: Sequence[Finding]) -> Iterat
 def _rest(finding: Finding) -> Finding:
     """A finding without the part of its loss that waits for a processor explain."""
     rest = finding.loss_ns - finding.processor_ns
-    caveat = f"{span(finding.processor_ns)} more are waits for a processor"
+    caveat = f"{span(finding.processor_ns)} of it are waits for a processor, which its share leaves out"
     return replace(
         finding, loss_ns=rest, share=finding.share * rest / finding.loss_ns, caveats=(*finding.caveats, caveat),
         certainty=ESTIMATE,
