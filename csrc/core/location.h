@@ -118,7 +118,8 @@ struct vt_location {
     uint64_t records, clamped, flush_ticks, first, written_bytes;
     uint64_t user_time, system_time; /* us of CPU time of ended threads (thread_time.c) */
     uint32_t is_timed; /* 1: user_time and system_time have the time of the location's present thread */
-    uint64_t waited; /* ns that the present thread has waited for a processor, as last read (thread_time.c) */
+    /* ns that the present thread has waited for a processor (thread_time.c), as last read; time of that reading */
+    uint64_t waited, wait_read;
     uint64_t complete; /* lost + 1 when the summary at the end of the thread was written; 0: not written */
 
     uint64_t resumed; /* ticks: end of the last flush */

@@ -2,9 +2,11 @@
 /* The slow path of an event. An event takes it if the chunk is full, if the state of the process has changed, or if the
    time since the last record is long. */
 #define _GNU_SOURCE
+#include <time.h>
 #include "recording.h"
 
 #define LEAST_WAIT 100000 /* ns */
+#define LEAST_TIME 4000000 /* ns between two readings */
 
 /* Records how long the thread has waited for a processor, if a long time has passed since its last record: a thread that
    loses its processor gets none for some milliseconds. So short times cost nothing. */
@@ -12,6 +14,9 @@ static void put_wait(struct vt_location *l, uint64_t now)
 {
     uint64_t record[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), 0};
     if (!vt_process.set.processor_wait || l != vt_own_location || atomic_load(&vt_process.state) != VT_ON) return;
+    const uint64_t at = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (at - l->wait_read < LEAST_TIME) return;
+    l->wait_read = at;
     record[1] = vt_thread_waited(l);
     if (record[1] >= LEAST_WAIT) vt_put_record(l, record, 2, now);
 }
