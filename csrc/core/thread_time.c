@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include "recording.h"
@@ -57,10 +58,9 @@ static uint64_t own_waits(void)
     char text[96];
     const char *at = text;
     if (atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return 0;
-    if (vt_read_file("/proc/thread-self/schedstat", text, sizeof text) <= 0) {
-        atomic_store(&counts_no_waits, 1);
-        return 0;
-    }
+    const long n = vt_read_file("/proc/thread-self/schedstat", text, sizeof text);
+    if (n == -ENOENT || n == -EACCES || n == -EPERM) atomic_store(&counts_no_waits, 1);
+    if (n <= 0) return 0;
     number_at(&at);
     return number_at(&at);
 }

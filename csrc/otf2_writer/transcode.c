@@ -449,7 +449,8 @@ static int passes_on(uint32_t what) { return !(what & VT_FUNCTION || vt_record_r
 /* Writes the samples before a record, unless the record may be preceded by the end of a wait at an earlier time. */
 static __attribute__((noinline)) int samples_before(struct pass *p, uint32_t what)
 {
-    int ends = VT_KIND(what) == VT_K_THREAD_TEAM_BEGIN || VT_KIND(what) == VT_K_THREAD_TEAM_JOINED;
+    int ends = VT_KIND(what) == VT_K_THREAD_TEAM_BEGIN || VT_KIND(what) == VT_K_THREAD_TEAM_JOINED ||
+               VT_KIND(what) == VT_K_PROCESSOR_WAIT; /* may precede one of these */
     return !(what & VT_FUNCTION) && ends ? VT_OK : vt_samples_until(p, p->ticks);
 }
 

@@ -19,8 +19,8 @@ from support.build.run import vtrace as command
 from support.tools import WAITS, call
 from vtrace.analysis.processor_waits import ProcessorWaits
 
-NEAR = 0.1
-"""The part of a thread's time that it may not run beside its waits: the kernel counts waits and CPU time apart."""
+LAST = 0.06e9
+"""ns: a thread asks the kernel after some milliseconds without a record, so that its last, short waits may be missing."""
 
 
 def waited(trace: vtrace.Trace, *rows: int) -> float:
@@ -29,15 +29,15 @@ def waited(trace: vtrace.Trace, *rows: int) -> float:
     return float(ProcessorWaits(trace).by_location(regions=every)[[*rows]].sum())
 
 
-def test_what_a_thread_does_not_run_it_waits(build: Builder, tmp_path: Path) -> None:
-    """Two threads that only compute, on one processor: each one's elapsed time is CPU time and waits, at any load."""
+def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
+    """Two threads on one processor have the waits that the kernel counts for them, at any load."""
     done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | WAITS)
     unify(tmp_path, "one")
     trace = vtrace.open(tmp_path / "one")
     times = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     assert trace.locations.rows == 3
-    for row, (elapsed, cpu) in enumerate(times, 1):
-        assert abs(elapsed - cpu - waited(trace, row)) < NEAR * elapsed
+    for row, (kernel, _) in enumerate(times, 1):
+        assert kernel - LAST < waited(trace, row) <= kernel + LAST
     assert waited(trace, 1, 2) > sum(cpu for _, cpu in times) / 4
 
 

@@ -179,7 +179,7 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
     sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
     losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
     assert losses.get("imbalance") == rest
-    assert losses.get("noise", 0) == (waited if rest else 600)
+    assert losses.get("noise", 0) == (waited if rest else 2 * waited)
 
 
 def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:

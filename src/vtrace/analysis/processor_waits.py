@@ -30,7 +30,7 @@ class ProcessorWaits:
         self._region = trace.definitions.ids["regions"].rows(table["region"])
         scale = _SECOND / trace.resolution
         self._begin, self._end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
-        self._ns = table["ns"].astype(np.float64)
+        self._ns = np.clip(np.nan_to_num(table["ns"].astype(np.float64)), 0, np.maximum(0, self._end - self._begin))
 
     def by_location(self, begin: int | None = None, end: int | None = None, *, regions: Array) -> Array:
         """(locations,) ns that each location waited in a window (ns; None: open). regions: (regions + 1,) bool, those

@@ -208,8 +208,8 @@ def _of_processor(facts: RunFacts, cause: _Cause, names: tuple[str, ...]) -> int
     others = [row for row in facts.masters.values() if row not in cause.locations]
     inside = facts.work(names)
     longer = inside[cause.locations].mean() - inside[others].mean()
-    share = facts.processor_share(cause.locations, others, longer)
-    return cause.processor_ns + round((cause.loss - cause.processor_ns) * share)
+    rest = cause.loss - cause.processor_ns
+    return cause.processor_ns + facts.of_processor(rest, cause.locations, others, longer=longer)
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
@@ -317,7 +317,7 @@ def _of_partners(facts: RunFacts, loss: int, partners: list[int], waiting: list[
         return min(loss, round(facts.without_processor(partners or facts.rows)))
     work = facts.working_time
     longer = work[partners].mean() - work[waiting].mean()
-    return round(loss * facts.processor_share(partners, waiting, longer))
+    return facts.of_processor(loss, partners, waiting, longer=longer)
 
 
 @rule(

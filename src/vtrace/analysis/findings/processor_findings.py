@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.findings.finding import BOUND, ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, state
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text
 from vtrace.analysis.findings.run_notes import crowded_hosts
@@ -40,7 +40,7 @@ def with_processor_waits(facts: RunFacts, findings: Sequence[Finding]) -> Iterat
     largest = 0
     for one in findings:
         if one.loss_ns and one.processor_ns >= _MOSTLY * one.loss_ns:
-            largest = max(largest, one.loss_ns)
+            largest = max(largest, one.processor_ns)
         elif one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
             yield _rest(one)
         else:
@@ -57,7 +57,7 @@ def _rest(finding: Finding) -> Finding:
     caveat = f"{span(finding.processor_ns)} of it are waits for a processor, which its share leaves out"
     return replace(
         finding, loss_ns=rest, share=finding.share * rest / finding.loss_ns, caveats=(*finding.caveats, caveat),
-        certainty=ESTIMATE,
+        certainty=BOUND if finding.certainty == BOUND else ESTIMATE,
     )  # fmt: skip
 
 
@@ -70,9 +70,10 @@ def _finding(facts: RunFacts, waited: dict[int, float], whole: int, loss: int) -
         text = f"{ranks} ranks share {some(count, 'core')} on {host}: they wait {span(whole)} for a core"
     else:
         text = (
-            f"{culprit} wait{'s' * (len(most) == 1)} {span(whole)} for a processor, which other programs or threads use"
+            f"{culprit} wait{'s' * (len(most) == 1)} {span(whole)} for a processor, which others use or a limit on CPU "
+            "time keeps from them"
         )
-    if loss > whole:
+    if loss > whole and len(most) < len(facts.rows):
         text += f", and others wait for them, {span(loss)}"
     return facts.finding(
         "oversubscribed" if crowded else "noise", loss, 0, locations=most, text=text, culprit=culprit,

@@ -291,11 +291,11 @@ class RunFacts:
         regions[region] = True
         return self.processor_waits.by_location(self.window.start, self.window.stop, regions=regions)
 
-    def processor_share(self, slow: Sequence[int], others: Sequence[int], longer: float) -> float:
-        """The share (0 to 1) that waits for a processor have in the ns that some locations work longer than others, by
-        their means."""
+    def of_processor(self, loss: int, slow: Sequence[int], others: Sequence[int], *, longer: float) -> int:
+        """The part of a loss of others (ns) that waits for a processor explain, by their share in the ns that some
+        locations work longer: at most as much as each of the others would wait for these waits."""
         waited = self.without_processor(slow) / len(slow) - self.without_processor(others) / max(1, len(others))
-        return part_of(waited, longer)
+        return round(min(loss * part_of(waited, longer), max(0.0, waited) * max(1, len(others))))
 
     @cached_property
     def working_time(self) -> Array:

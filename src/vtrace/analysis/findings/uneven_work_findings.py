@@ -93,7 +93,6 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> 
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
     longer = sum(times[at] for at in slow) / len(slow) - sum(times[at] for at in others) / max(1, len(others))
-    share = facts.processor_share(slow, others, longer)
     place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{locations_text(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
@@ -101,6 +100,6 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> 
     )
     return facts.finding(
         "imbalance", loss, path, locations=others, text=text, culprit=f"{locations_text(facts.trace, slow)}, {place}",
-        certainty=BOUND, processor_ns=round(loss * share),
+        certainty=BOUND, processor_ns=facts.of_processor(loss, slow, others, longer=longer),
         evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
     )  # fmt: skip
