@@ -20,7 +20,7 @@ from support.tools import WAITS, call
 from vtrace.analysis.processor_waits import ProcessorWaits
 
 LAST = 0.06e9
-"""ns: a thread asks the kernel after some milliseconds without a record, so that its last, short waits may be missing."""
+"""ns: a thread asks the kernel after some milliseconds without a record: its last, short waits may be missing."""
 
 
 def waited(trace: vtrace.Trace, *rows: int) -> float:
