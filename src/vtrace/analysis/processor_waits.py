@@ -49,5 +49,5 @@ def _table(trace: Source) -> dict[str, Array]:
         if table := sidecar.read(trace.anchor.parent, *sidecar.WAITS, of):
             return {name: table.columns[name] for name in _COLUMNS}
     except (FormatError, KeyError):
-        pass  # a damaged table: the ledger's reader tells of one
+        pass  # a damaged table counts as none
     return {name: np.empty(0, np.uint64) for name in _COLUMNS}

@@ -65,14 +65,12 @@ def _finding(facts: RunFacts, waited: dict[int, float], whole: int, loss: int) -
     most = [row for row, ns in waited.items() if ns >= _MUCH * whole] or [*waited]
     crowded = crowded_hosts(facts.trace)
     culprit = locations_text(facts.trace, most)
+    waits = f"{culprit} wait{'s' * (len(most) == 1)} {span(whole)} for a processor"
     if crowded:
         host, ranks, count = crowded[0]
-        text = f"{ranks} ranks share {some(count, 'core')} on {host}: they wait {span(whole)} for a core"
+        text = f"{ranks} ranks share {some(count, 'core')} on {host}; {waits}"
     else:
-        text = (
-            f"{culprit} wait{'s' * (len(most) == 1)} {span(whole)} for a processor, which others use or a limit on CPU "
-            "time keeps from them"
-        )
+        text = f"{waits}, which others use or a limit on CPU time keeps from them"
     if loss > whole and len(most) < len(facts.rows):
         text += f", and others wait for them, {span(loss)}"
     return facts.finding(
