@@ -16,7 +16,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify
 from support.build.run import vtrace as command
-from support.tools import WAITS, call
+from support.tools import DEFAULTS, call
 from vtrace.analysis.processor_waits import ProcessorWaits
 
 LAST = 0.06e9
@@ -31,7 +31,7 @@ def waited(trace: vtrace.Trace, *rows: int) -> float:
 
 def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     """Two threads on one processor have the waits that the kernel counts for them, at any load."""
-    done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | WAITS)
+    done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | DEFAULTS)
     unify(tmp_path, "one")
     trace = vtrace.open(tmp_path / "one")
     times = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
@@ -45,7 +45,7 @@ def test_no_waits(build: Builder, tmp_path: Path) -> None:
     """VT_PROCESSOR_WAIT=no, and a copy of the archive, have no waits; other tables stay."""
     program = str(build("one_processor.c", compiler="gcc"))
     call([program], tmp_path, {"VT_FILE_PREFIX": "none", "VT_PROCESSOR_WAIT": "no"})
-    call([program], tmp_path, {"VT_FILE_PREFIX": "some"} | WAITS)
+    call([program], tmp_path, {"VT_FILE_PREFIX": "some"} | DEFAULTS)
     for name in ("none", "some"):
         unify(tmp_path, name)
     command(tmp_path, "cut", "some", "-o", "copy")
@@ -65,7 +65,9 @@ def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path,
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        mpi.run(program, tmp_path, "healthy", "40", ranks=2, env=WAITS | {"PLANT_COMPUTES": "1", "VT_FILE_PREFIX": "t"})
+        mpi.run(
+            program, tmp_path, "healthy", "40", ranks=2, env=DEFAULTS | {"PLANT_COMPUTES": "1", "VT_FILE_PREFIX": "t"}
+        )
     finally:
         os.sched_setaffinity(0, before)
     unify(tmp_path, *["--also", "diagnose"] * listens, "t")

@@ -12,7 +12,7 @@ from typing import Any
 from planted.plants import KNOWS_FUNCTIONS, RUN, Plant
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import WAITS, call
+from support.tools import DEFAULTS, call
 
 PROGRAMS = Path(__file__).parent / "programs"
 FALSE_CAUSE = 0.03
@@ -68,7 +68,7 @@ def record(build: Builder, plant: Plant, mode: str, where: Path) -> list[dict[st
     flags = ("-O2", "-g", "-lm", "-pthread")
     program = str(build(PROGRAMS / plant.program, compiler=compiler, flags=flags, plain=mode != "cc"))
     start = ("mpiexec.mpich", "-n", str(plant.ranks)) if plant.ranks else ()
-    environment = WAITS | ({"PLANT_COMPUTES": "1"} if plant.computes else {})
+    environment = DEFAULTS | ({"PLANT_COMPUTES": "1"} if plant.computes else {})
     if mode == "cc":
         call((*start, program, *plant.words), where, environment | {"VT_FILE_PREFIX": "t"})
     else:

@@ -238,7 +238,7 @@ def _waits_text(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Caus
     largest = int(np.argmax(cause.waits_ns))
     if places.path[largest] <= 0:
         return text
-    share, place = cause.waits_ns[largest] / max(1, cause.loss), place_text(facts.trace, paths, places.path[largest])
+    share, place = cause.waits_ns[largest] / max(1, cause.loss), facts.call_text(paths, places.path[largest])
     return f"{text} in {place}" if share >= _NEARLY_ALL else f"{text}, {100 * share:.0f} % of it in {place}"
 
 
@@ -293,7 +293,7 @@ def _other_waits(
         left = round(sums[number] - explained)
         if left <= 0 or kind.endswith("_completion"):
             continue
-        place = place_text(facts.trace, waits.paths, path)
+        place = facts.call_text(waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT

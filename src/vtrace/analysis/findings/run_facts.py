@@ -327,6 +327,14 @@ class RunFacts:
             return sampled.text
         return place_text(self.trace, self.paths, path)
 
+    def call_text(self, paths: Table, path: int) -> str:
+        """place_text of a recorded call; with the line that makes the call where samples show one."""
+        text, region = place_text(self.trace, paths, path), int(paths["region"][path])
+        if not self.sampled or region < 0 or text != str(self.trace.regions["name"][region]):
+            return text
+        source = self.sampled.call_source(region, self.rows)
+        return f"{text} ({_short(source)})" if source else text
+
     def ranks_of(self, locations: Sequence[int] | Array) -> tuple[int, ...]:
         """The processes of locations, ascending: ranks in a program with MPI."""
         process = self.trace.places.process[np.asarray(locations, np.int64)]

@@ -5,6 +5,8 @@ locations it takes longer."""
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,17 +33,21 @@ _SURE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class SampledPlace:
-    """A function of the program's own code. names: its call path. source: file:line, "" if unknown. ns: the
-    difference, or the time, on the mean of the locations."""
+    """A function of the program's own code. names: its call path. source: file:line of its declaration, of an inlined
+    function the line with most samples; "" if unknown. ns: the difference, or the time, on the mean of the
+    locations."""
 
     names: tuple[str, ...]
     source: str
+    is_inlined: bool
     ns: float
 
     @property
     def text(self) -> str:
         """The function in a sentence."""
-        return self.names[-1] + (f" ({self.source.rpartition('/')[2]})" if self.source else "")
+        parts = [self.source.rpartition("/")[2]] if self.source else []
+        parts += [f"inlined into {self.names[-2]}"] if self.is_inlined and len(self.names) > 1 else []
+        return self.names[-1] + (f" ({', '.join(parts)})" if parts else "")
 
 
 class SampledPlaces:
@@ -49,6 +55,7 @@ class SampledPlaces:
 
     def __init__(self, trace: Source, costs: Costs) -> None:
         self._trace, self._costs = trace, costs
+        self._sources: dict[int, str] = {}
 
     def longer(self, around: tuple[str, ...], locations: list[int], others: list[int]) -> SampledPlace | None:
         """The function that takes longer on some locations than on others, by their means; without others the function
@@ -75,6 +82,45 @@ class SampledPlaces:
         weight = np.full(rows.rows, 1 + usual)
         weight[: whole.rows] = -usual
         return self._place(rows, weight) or self._nearly_all(rows.take(weight > 0))
+
+    def call_source(self, region: int, locations: Sequence[int]) -> str:
+        """file:line of the program's own code that makes nearly all sampled calls of a recorded function on some
+        locations; "" if samples do not show one."""
+        samples, contexts = self._costs.samples, self._trace.contexts
+        of_call = self._costs.tree["region"][samples["inside"]] == region
+        chosen = samples.take(np.isin(samples["location"], locations) & of_call)
+        functions = contexts["region"]
+        own = self._python if self._python[functions[chosen["context"]]].any() else self._compiled
+        return self._main_source(chosen, own[functions] & has_line(contexts["line"]), _NEARLY_ALL)
+
+    def _main_source(self, samples: Table, wanted: Array, least: float) -> str:
+        """file:line of the wanted context (of all contexts, bool) around most samples; "" if these are less than a part
+        of the samples."""
+        contexts, sums = self._trace.contexts, defaultdict[str, float](float)
+        at = self._climb(samples["context"], wanted)
+        for row, ns in zip(at.tolist(), (samples["count"] * samples["ns"]).tolist(), strict=True):
+            sums[source_text(contexts, row) if row >= 0 else ""] += ns
+        source = max(sums, key=sums.__getitem__, default="")
+        return source if source and sums[source] >= least * sum(sums.values()) else ""
+
+    def _climb(self, contexts: Array, wanted: Array) -> Array:
+        """The innermost wanted context at or above each of some contexts; -1 for none."""
+        parents, found = self._trace.contexts["parent"], contexts.copy()
+        for _ in range(len(parents)):
+            rest = np.flatnonzero((found >= 0) & ~wanted[found])
+            if not len(rest):
+                break
+            found[rest] = parents[found[rest]]
+        return found
+
+    def _sampled_source(self, region: int) -> str:
+        """file:line of a function in which most of its samples are; "" if unknown."""
+        if region not in self._sources:
+            contexts = self._trace.contexts
+            wanted = (contexts["region"] == region) & has_line(contexts["line"])
+            inside = self._climb(self._costs.samples["context"], wanted) >= 0
+            self._sources[region] = self._main_source(self._costs.samples.take(inside), wanted, 0)
+        return self._sources[region]
 
     def _nearly_all(self, samples: Table) -> SampledPlace | None:
         """The function with nearly all of the samples. A difference in the place of these samples is in this function,
@@ -104,10 +150,10 @@ class SampledPlaces:
             return None
         row = int(tree["region"][path])
         regions = self._trace.regions
+        declared = source_text(regions, row) if has_line(regions["line"][row]) else ""
+        source = declared or self._sampled_source(row)
         return SampledPlace(
-            names=self._from_script(path),
-            source=source_text(regions, row) if has_line(regions["line"][row]) else "",
-            ns=float(more[path]),
+            names=self._from_script(path), source=source, is_inlined=not declared and source != "", ns=float(more[path])
         )
 
     def _deepest(self, more: Array) -> int:
