@@ -242,7 +242,8 @@ TYPED = {
         Typed(
         "cp $DOCS/solve.py .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
-    ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
+    ("sampling.md", "vtrace run mpiexec -n 4 ./heat               # 100 samples per second of each thread's CPU time, "
+     "beside the events"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), edits=(("=10ms", "=10ms --no-unify"),),
               after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf ./heat"

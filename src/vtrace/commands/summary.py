@@ -82,7 +82,7 @@ def show_in_brief(archive: str, console: Console) -> None:
     trace = opened(archive)
     numbers = summary.read(trace, Selection.of_options(trace, None, end=None, ranks=None, helpers=False))
     made = {each.name: each for each in summary.sheets(numbers, top=_FUNCTIONS)}
-    texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"])]
+    texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"], trace, numbers.costs)]
     for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):
         console.note(text)
     found = trace.diagnosis(Selection())
@@ -165,7 +165,7 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
-    pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples))]
+    pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples, trace, numbers.costs))]
     for name, text in pairs:
         if text:
             click.echo(f"  {name.ljust(10)}  {plain(text)}")

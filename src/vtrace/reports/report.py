@@ -130,7 +130,8 @@ def _lead(numbers: ReportNumbers) -> str:
     inside = float(seconds[:-1].sum())
     if not inside:
         made = sample_sheets.samples(numbers.trace, numbers.window, numbers.costs)
-        return f"<p class=lead>{html_text(sample_sheets.line(made) or 'No calls were recorded here')}.</p>"
+        text = sample_sheets.line(made, numbers.trace, numbers.costs) or "No calls were recorded here"
+        return f"<p class=lead>{html_text(text)}.</p>"
     order = [row for row in np.argsort(-seconds[:-1]).tolist() if seconds[row] > inside / 1000]
     parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
     where = some(line["locations"], "location")
@@ -234,7 +235,7 @@ def _samples(numbers: ReportNumbers) -> str:
         ]  # fmt: skip
 
     functions, loops = rows("function"), rows("loop")
-    text = f"<p>{html_text(sample_sheets.line(made))}. {html_text(made.notes[0])}.</p>"
+    text = f"<p>{html_text(sample_sheets.line(made, trace, costs))}. {html_text(made.notes[0])}.</p>"
     text += table("samples", ("function", *head, "class", "source"), functions[:_MOST_REGIONS], len(functions))
     if loops:
         text += "<h3>Loops, each without those inside</h3>"

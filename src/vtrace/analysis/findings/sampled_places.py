@@ -4,16 +4,14 @@ locations it takes longer."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.own_code import OwnCode
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.path_sums import below
 from vtrace.analysis.questions.profile import path_names
@@ -25,8 +23,6 @@ from vtrace.analysis.table import Array, Table
 _MOST = 0.5
 """A function explains a difference if it has at least this part of the difference."""
 _NEARLY_ALL = 0.8
-_INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
-"""Files of Python that are not the program's own."""
 _SURE = 2.0
 """A difference counts if it is more than so many times its error: the standard deviation by the number of samples."""
 
@@ -55,7 +51,7 @@ class SampledPlaces:
 
     def __init__(self, trace: Source, costs: Costs) -> None:
         self._trace, self._costs = trace, costs
-        self._sources: dict[int, str] = {}
+        self._own, self._sources = OwnCode(trace), dict[int, str]()
 
     def longer(self, around: tuple[str, ...], locations: list[int], others: list[int]) -> SampledPlace | None:
         """The function that takes longer on some locations than on others, by their means; without others the function
@@ -89,36 +85,25 @@ class SampledPlaces:
         samples, contexts = self._costs.samples, self._trace.contexts
         of_call = self._costs.tree["region"][samples["inside"]] == region
         chosen = samples.take(np.isin(samples["location"], locations) & of_call)
-        functions = contexts["region"]
-        own = self._python if self._python[functions[chosen["context"]]].any() else self._compiled
-        return self._main_source(chosen, own[functions] & has_line(contexts["line"]), _NEARLY_ALL)
+        own = self._own.among(contexts["region"])[contexts["region"]]
+        return self._main_source(chosen, own & has_line(contexts["line"]), _NEARLY_ALL)
 
     def _main_source(self, samples: Table, wanted: Array, least: float) -> str:
         """file:line of the wanted context (of all contexts, bool) around most samples; "" if these are less than a part
         of the samples."""
         contexts, sums = self._trace.contexts, defaultdict[str, float](float)
-        at = self._climb(samples["context"], wanted)
+        at = self._own.innermost(samples["context"], wanted)
         for row, ns in zip(at.tolist(), (samples["count"] * samples["ns"]).tolist(), strict=True):
             sums[source_text(contexts, row) if row >= 0 else ""] += ns
         source = max(sums, key=sums.__getitem__, default="")
         return source if source and sums[source] >= least * sum(sums.values()) else ""
-
-    def _climb(self, contexts: Array, wanted: Array) -> Array:
-        """The innermost wanted context at or above each of some contexts; -1 for none."""
-        parents, found = self._trace.contexts["parent"], contexts.copy()
-        for _ in range(len(parents)):
-            rest = np.flatnonzero((found >= 0) & ~wanted[found])
-            if not len(rest):
-                break
-            found[rest] = parents[found[rest]]
-        return found
 
     def _sampled_source(self, region: int) -> str:
         """file:line of a function in which most of its samples are; "" if unknown."""
         if region not in self._sources:
             contexts = self._trace.contexts
             wanted = (contexts["region"] == region) & has_line(contexts["line"])
-            inside = self._climb(self._costs.samples["context"], wanted) >= 0
+            inside = self._own.innermost(self._costs.samples["context"], wanted) >= 0
             self._sources[region] = self._main_source(self._costs.samples.take(inside), wanted, 0)
         return self._sources[region]
 
@@ -172,20 +157,8 @@ class SampledPlaces:
         while above[-1] > 0:
             above.append(int(self._costs.tree["parent"][above[-1]]))
         regions = [int(self._costs.tree["region"][row]) for row in above[:-1]]
-        own = self._python if self._python[regions].any() else self._compiled
+        own = self._own.among(np.array(regions, np.int64))
         return next((row for row, region in zip(above, regions, strict=False) if own[region]), 0)
-
-    @cached_property
-    def _compiled(self) -> Array:
-        """(regions,) bool: compiled functions of the program."""
-        found: Array = CLASS_OF[self._trace.regions["activity"]] == USER
-        return found
-
-    @cached_property
-    def _python(self) -> Array:
-        """(regions,) bool: functions of the program in Python."""
-        files = [str(name) for name in self._trace.regions["file"]]
-        return np.array([bool(name.endswith(".py") and not _INSTALLED.search(name)) for name in files])
 
     def _from_script(self, path: int) -> tuple[str, ...]:
         """The names of a call path; of a Python program from its first own function on."""
@@ -194,6 +167,6 @@ class SampledPlaces:
         while row > 0:
             region = int(self._costs.tree["region"][row])
             names.append(str(regions[region]))
-            first = len(names) if self._python[region] else first
+            first = len(names) if self._own.python[region] else first
             row = int(self._costs.tree["parent"][row])
         return tuple(reversed(names[:first] if first else names))

@@ -150,4 +150,5 @@ def parse(words: list[str]) -> Choices | None:
             setattr(chosen, flags[name], True)
         else:
             return None
-    return chosen if chosen.words else None
+    contradicts = chosen.no_sample and chosen.sample
+    return chosen if chosen.words and not contradicts else None
