@@ -85,7 +85,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [increases] if increases.wanted else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
-    costs = CostQuestion() if len(trace.contexts) else None
+    costs = CostQuestion() if trace.contexts.rows else None
     questions += [costs] if costs else []
     met = ask(trace, questions, window)
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []

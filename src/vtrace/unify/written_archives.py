@@ -36,21 +36,16 @@ def write_archives(
 ) -> Account:
     """Writes the events of all locations, the definitions and the account; all ranks call write_archives. listen: as of
     vtrace.unify.run.unify."""
-    merged, ranks = prepared.merged, context.ranks
-    if not prepared.reading.are_apart:
-        listener = _listener(prepared, archive, listen, context) if listen else None
-        return _write(prepared, merged, archive=archive, properties={}, context=context, listener=listener)
-    rest = merged.without_samples()
-    accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
-    identity = ranks.first(lambda: identity_of(archive, rest.definitions))
-    _write(
-        prepared,
-        merged,
-        archive=Archive(place(archive.directory), ranks),
-        properties=placed(OF, identity),
-        context=context,
-    )
-    return accounted
+    merged, ranks, properties, whole = prepared.merged, context.ranks, dict[str, str](), archive
+    accounted = None
+    if prepared.reading.are_apart:
+        rest = merged.without_samples()
+        accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
+        properties = placed(OF, ranks.first(lambda: identity_of(archive, rest.definitions)))
+        whole = Archive(place(archive.directory), ranks)
+    listener = _listener(prepared, archive, listen, context) if listen else None
+    written = _write(prepared, merged, archive=whole, properties=properties, context=context, listener=listener)
+    return accounted or written
 
 
 def _listener(

@@ -47,16 +47,15 @@ class DiagnosisPass:
         *,
         root: bool = True,
         with_mpi: bool = True,
-        with_samples: bool = True,
     ) -> None:
         """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
-        waits of MPI are known. with_samples: False while vtunify writes events. Raises UsageError."""
+        waits of MPI are known. Raises UsageError."""
         self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
-        self.costs = CostQuestion() if with_samples and len(trace.contexts) else None
+        self.costs = CostQuestion() if trace.contexts.rows else None
 
     @property
     def questions(self) -> list[AnyQuestion]:
@@ -126,19 +125,20 @@ def _explains(finding: Finding, other: Finding) -> bool:
 
 
 class WrittenDiagnosis(WrittenScan):
-    """A listener of vtunify. If an estimate about the archive was wrong, the diagnosis must read the archive."""
+    """A listener of vtunify. The diagnosis must read the archive if an estimate about the archive was wrong, and if the
+    archive has samples, to which no listener listens."""
 
     def __init__(self, anchor: Path, root: bool = True) -> None:
         """anchor: of an archive with the expected definitions. root: True on the rank that answers; the other ranks
         send the answers about their events to this rank. Raises FormatError."""
         expected = Source(anchor)
-        self._asked = DiagnosisPass(expected, Selection(), root=root, with_samples=False)
-        super().__init__(expected, self._asked.questions)
-        self.order: Sequence[int] = self._asked.calls.order()
+        self._asked = DiagnosisPass(expected, Selection(), root=root)
+        super().__init__(expected, [] if self._asked.costs else self._asked.questions)
+        self.order: Sequence[int] = () if self._asked.costs else self._asked.calls.order()
 
     def known(self, trace: Source) -> DiagnosisPass | None:
         """The pass, with the finished archive; None: the archive differs from the estimates."""
-        if self.failed or not self.fits(trace):
+        if self.failed or self._asked.costs or not self.fits(trace):
             return None
         for question in self._asked.questions:
             question.trace = trace

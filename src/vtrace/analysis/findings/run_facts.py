@@ -109,7 +109,7 @@ class RunFacts:
     @cached_property
     def sampled(self) -> SampledPlaces | None:
         """The samples by recorded call; None without samples in the archive."""
-        if not len(self.trace.contexts):
+        if not self.trace.contexts.rows:
             return None
         if self.costs is None:
             question = CostQuestion()
