@@ -39,6 +39,10 @@ def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     for row, (kernel, _) in enumerate(times, 1):
         assert kernel - LAST < waited(trace, row) <= kernel + LAST
     assert waited(trace, 1, 2) > sum(cpu for _, cpu in times) / 4
+    waits, (tree, _) = ProcessorWaits(trace), trace.call_tree()
+    path = waits.paths(tree)
+    assert waits.ns[path >= 0].sum() > 0.9 * waits.ns.sum()
+    assert np.array_equal(tree["region"][path[path >= 0]], waits.region[path >= 0])
 
 
 def test_no_waits(build: Builder, tmp_path: Path) -> None:

@@ -165,6 +165,21 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     )
 
 
+def without_processor(anchor: Path, *waits: tuple[Any, ...]) -> None:
+    """Writes waits for a processor: location, begin, end, ns, and the names of the call path."""
+    rows = []
+    for *numbers, innermost in ((*wait[:4], [region(name) for name in wait[4:]]) for wait in waits):
+        path = 0xCBF29CE484222325
+        for each in innermost:
+            path = (path ^ each) * 0x100000001B3 % 2**64
+        rows.append((*numbers, innermost[-1] if innermost else UNDEFINED, path))
+    names = ("location", "from", "to", "ns", "region", "path")
+    table = sidecar.SidecarTable({
+        name: np.array(column, "<u8") for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    })  # fmt: skip
+    sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
+
+
 @pytest.mark.parametrize(("waited", "rest"), [(0, 600), (120, 360), (240, None)])
 def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, tmp_path: Path) -> None:
     """Rank 1 works for 400 ns instead of 100, but had no processor for a part of the time; two ranks wait for it."""
@@ -174,12 +189,58 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
         calls = call(0, time, "work") + call(time, 400, "MPI_Coll", *((400, *event) for event in ends))
         events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
-    row = {"location": 1, "from": 100, "to": 400, "ns": waited, "region": region("work")}
-    table = sidecar.SidecarTable({name: np.array([value], "<u8") for name, value in row.items()})
-    sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
+    without_processor(anchor, (1, 100, 400, waited, "main", "work"))
     losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
     assert losses.get("imbalance") == rest
     assert losses.get("noise", 0) == (waited if rest else 2 * waited)
+
+
+def coll(begin: int, end: int) -> list[Event]:
+    """A call of an operation of all ranks."""
+    return call(begin, end, "MPI_Coll", (begin, "MpiCollectiveBegin"), (end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("wait", "rest"),
+    [
+        ((1, 700, 1100, 240, "main", "work", "work"), 600),  # the same function on another call path
+        ((1, 700, 1100, 240, "main"), 600),
+        ((1, 100, 400, 240, "main", "work"), None),
+    ],
+    ids=["on another path", "in the caller", "in the path"],
+)
+def test_a_wait_explains_its_own_call_path_only(wait: tuple[Any, ...], rest: int | None, tmp_path: Path) -> None:
+    """Rank 1 works for 400 ns instead of 100 before an operation. All ranks work 600 ns after it, in work in work and
+    in main, where rank 1 had no processor for 240 ns: that is no cause of the waits for rank 1."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        later = call(450, 1100, "work", *call(700, 1100, "work"))
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400), *later, (1200, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    without_processor(anchor, wait)
+    losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
+    assert losses.get("imbalance") == rest
+
+
+@pytest.mark.parametrize(
+    ("begin", "explained"), [(100, 240 + 10), (1000, 0), (500, 0)], ids=["before the first", "after", "between both"]
+)
+def test_a_wait_explains_the_barrier_after_it_only(begin: int, explained: int, tmp_path: Path) -> None:
+    """Threads 0 and 2 wait 300 and 10 ns for thread 1 in a barrier, threads 0 and 1 wait 250 and 150 ns for thread 2 in
+    the next one. Thread 1 had no processor for 240 ns: that explains the waits in the first barrier, or nothing."""
+    times = ((100, 900), (400, 1000), (390, 1150))
+    events = {
+        thread: [
+            (0, "Enter", 0), (first, "Enter", 1), (400, "Leave", 1), (second, "Enter", 1), (1150, "Leave", 1),
+            (1400, "Leave", 0),
+        ]
+        for thread, (first, second) in enumerate(times)
+    }  # fmt: skip
+    trace = threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD)
+    loss = told(trace, "thread_imbalance").loss_ns
+    assert loss == 300 + 10 + 250 + 150
+    without_processor(trace.anchor, (1, begin, begin + 250, 240, "main"))
+    assert told(Trace(trace.anchor), "thread_imbalance").loss_ns == loss - explained
 
 
 def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:
