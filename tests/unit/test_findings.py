@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import _otf2
@@ -15,9 +16,11 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_waits
+from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.io.archive.properties import CORES
 from vtrace.io.sidecar import sidecar
 from vtrace.reasons import FLUSH, OFF
 from vtrace.reports.diagnose_sheets import findings_about
@@ -190,14 +193,13 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
         events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
     without_processor(anchor, (1, 100, 400, waited, "main", "work"))
-    losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
-    assert losses.get("imbalance") == rest
-    assert losses.get("noise", 0) == (waited if rest else 2 * waited)
+    assert losses(anchor).get("imbalance") == rest
+    assert losses(anchor).get("noise", 0) == (waited if rest else 2 * waited)
 
 
-def coll(begin: int, end: int) -> list[Event]:
+def coll(begin: int, end: int, name: str = "MPI_Coll") -> list[Event]:
     """A call of an operation of all ranks."""
-    return call(begin, end, "MPI_Coll", (begin, "MpiCollectiveBegin"), (end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
+    return call(begin, end, name, (begin, "MpiCollectiveBegin"), (end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -218,8 +220,73 @@ def test_a_wait_explains_its_own_call_path_only(wait: tuple[Any, ...], rest: int
         events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400), *later, (1200, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
     without_processor(anchor, wait)
-    losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
-    assert losses.get("imbalance") == rest
+    assert losses(anchor).get("imbalance") == rest
+
+
+def losses(anchor: Path) -> dict[str, int]:
+    """The loss of each kind."""
+    return {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
+
+
+def test_a_wait_explains_one_finding(tmp_path: Path) -> None:
+    """Rank 1 comes late to an operation, by its wait for a processor in work, and then receives late, since it works
+    longer in work in work: the wait explains the first loss only."""
+    events: dict[int, list[Event]] = {}
+    for rank, time in enumerate((100, 400, 100)):
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400)]
+    events[0] += call(450, 760, "MPI_Send", (450, "MpiSend", 1, 0, 0, 8))
+    events[1] += call(400, 750, "work", *call(400, 750, "work"))
+    events[1] += call(750, 760, "MPI_Recv", (760, "MpiRecv", 0, 0, 0, 8))
+    anchor = archive(tmp_path / "a", {rank: [*each, (800, "Leave", 0)] for rank, each in events.items()})
+    before = losses(anchor)
+    assert before["imbalance"] == 600
+    assert before["mpi_wait"] == 300
+    without_processor(anchor, (1, 100, 400, 300, "main", "work"))
+    after = losses(anchor)
+    assert "imbalance" not in after
+    assert after["mpi_wait"] == 300
+
+
+def test_waits_for_a_processor_in_mpi_count_once(tmp_path: Path) -> None:
+    """Ranks 0 and 2 wait 300 ns for rank 1 in an operation, which then takes 100 ns. Rank 0 has no processor for
+    160 ns in it: 100 of these are no part of the wait, and no transfer."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 500, "MPI_Barrier"), (500, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    before = losses(anchor)
+    without_processor(anchor, (0, 100, 500, 160, "main", "MPI_Barrier"))
+    noise = told(Trace(anchor), "noise")
+    assert noise.loss_ns == 100
+    assert noise.caveats == ("60 ns more are parts of waits in MPI, and count there",)
+    assert before["transfer"] == 300
+    assert losses(anchor) == before | {"noise": 100, "transfer": 200}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "present", "crowded"),
+    [
+        (Selection(), (0, 1, 2, 3), [("a", 3, 2)]),
+        (Selection(locations=(3,)), (3,), []),
+        (Selection(locations=(0,)), (0,), [("a", 3, 2)]),
+        (Selection(start=5), (0, 1, 3), []),
+    ],
+    ids=["all", "another host", "one of the host", "when a rank has ended"],
+)
+def test_crowded_hosts_are_those_of_the_selection(
+    chosen: Selection, present: tuple[int, ...], crowded: list[tuple[str, int, int]]
+) -> None:
+    """Ranks 0-2 share two cores of host a; rank 3 has host b."""
+    hosts = ["a", "a", "a", "b"]
+    trace = SimpleNamespace(
+        processes=Table({"rank": np.arange(4), "host": np.array(hosts, object), "group": np.arange(4)}),
+        group_properties=Table({
+            "group": np.arange(4), "name": np.full(4, CORES, object), "value": np.full(4, "0-1", object),
+        }),
+        locations=Table({"type": np.full(4, "CPU_THREAD", object)}),
+    )  # fmt: skip
+    facts: Any = SimpleNamespace(trace=trace, window=chosen, rows=[*present], ranks_of=tuple)
+    assert crowded_hosts(facts) == crowded
 
 
 @pytest.mark.parametrize(

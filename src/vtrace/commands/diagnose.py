@@ -108,7 +108,7 @@ def after_unifying(
 
 def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
     from vtrace.reports import diagnose_sheets as sheets
-    from vtrace.reports import io_story
+    from vtrace.reports import io_story, processor_sheets
     from vtrace.reports.sheet import data
 
     chosen = sheets.selected(trace, sheets.findings_about(diagnosis.findings, about), patterns)
@@ -130,6 +130,7 @@ def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) ->
         },
         "notes": [*stale_lines(trace), *diagnosis.notes], "to_record": diagnosis.to_record,
         **({"io": data(io_story.sheets(io_story.read_io(diagnosis.facts), 1, ""))} if about == "io" else {}),
+        **(data(processor_sheets.sheets(diagnosis.facts, patterns)) if about == "processor" else {}),
     }  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
     """Prints the findings, and top rows of each table; without tables also no details of the findings. Returns the
     findings."""
     from vtrace.reports import diagnose_sheets as sheets
-    from vtrace.reports import io_story
+    from vtrace.reports import io_story, processor_sheets
     from vtrace.reports.sheet import show
 
     chosen = sheets.selected(diagnosis.facts.trace, sheets.findings_about(diagnosis.findings, about), patterns)
@@ -150,6 +151,9 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
     if not about:
         made += [sheets.efficiencies(diagnosis), sheets.critical_path(diagnosis, patterns).cut(top, where)]
         made.append(sheets.iterations(diagnosis))
+    if about in ("", "processor"):
+        waited = processor_sheets.sheets(diagnosis.facts, patterns)
+        made += [each.cut(top, where if about else "all with --about processor --json") for each in waited]
     if about == "io":
         numbers = io_story.read_io(diagnosis.facts)
         click.echo(f"\n{plain(io_story.line(numbers))}")

@@ -32,7 +32,8 @@ _BELOW = " " * 6
 _CERTAIN = {EXACT: "by the recorded times"}
 
 ABOUT = {
-    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
+    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "processor": (),
+    "": ("mpi_", "pthread_", "omp_", "io_"),
 }  # fmt: skip
 """Prefixes of the kinds of waits for each value of --about."""
 

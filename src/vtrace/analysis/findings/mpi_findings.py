@@ -17,7 +17,7 @@ from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
-from vtrace.analysis.findings.wait_pool import WaitPool
+from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
@@ -382,7 +382,8 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     loss = int(one["elapsed_ns"][0] - one["ideal_ns"][0]) * max(1, int(one["processes"][0])) - start_and_end
     sure = [n for n, kind in enumerate(answers.waits.kinds) if not str(kind).endswith("_completion")]
     waiting = int(answers.waits["time_ns"][np.isin(answers.waits["kind"], sure)].sum())
-    loss = min(loss, int(mpi.sum()) - waiting)
+    without_processor, _ = waited_in_mpi(facts, answers.waits)
+    loss = min(loss, int(mpi.sum()) - waiting) - round(without_processor[facts.rows].sum())
     if loss <= 0:
         return
     path = int(np.argmax(mpi))
@@ -393,7 +394,7 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     )
     yield facts.finding(
         "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
-        caveats=doubts, processor_ns=min(loss, round(facts.without_processor(facts.rows, in_mpi=True))),
+        caveats=doubts,
         evidence=("summary", "--only", "messages", "--only", "collectives"),
     )  # fmt: skip
 

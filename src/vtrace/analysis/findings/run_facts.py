@@ -266,16 +266,21 @@ class RunFacts:
         manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
         return np.append(~waits, True), np.append(waits & ~manages & (CLASS_OF[activity] == MPI), False)
 
-    def without_processor(self, locations: Sequence[int], *, in_mpi: bool = False) -> float:
-        """The ns that locations waited for a processor in the selection: while they worked, or in_mpi: in calls of MPI
-        that may wait, but for the start and end of MPI."""
-        return float(self._without_processor[in_mpi][locations].sum())
+    @property
+    def waits_in_mpi(self) -> Array:
+        """(regions + 1,) bool: calls of MPI that may wait, but for the start and end of MPI."""
+        return self._may_wait[1]
 
-    @cached_property
-    def _without_processor(self) -> list[Array]:
-        """(locations,) ns without a processor in the selection: while working; in calls of MPI that may wait."""
-        window = self.window
-        return [self.processor_waits.by_location(window.start, window.stop, regions=each) for each in self._may_wait]
+    @property
+    def counted_waits(self) -> Array:
+        """(waits,) ns of the waits of processor_waits in the selection: at work, and in calls of MPI that may wait."""
+        waits, (works, in_mpi) = self.processor_waits, self._may_wait
+        found: Array = waits.within(self.window.start, self.window.stop) * (works | in_mpi)[waits.region]
+        return found * np.isin(waits.location, self.rows)
+
+    def waited_at_work(self) -> Array:
+        """(locations,) ns that each location waited for a processor while it worked, in the selection."""
+        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=self._may_wait[0])
 
     def waited_between(self, locations: Array, begins: Array, ends: Array, *, in_mpi: bool = False) -> Array:
         """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waits for a processor that may explain waits in MPI. A wait explains one finding only."""
+"""Waits for a processor in MPI, and those that may explain waits in MPI: each explains one finding only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,30 @@ from collections.abc import Sequence
 import numpy as np
 
 from vtrace.analysis.findings.run_facts import RunFacts
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, Table, add_up
+
+
+def waited_in_mpi(facts: RunFacts, waits: Table | None) -> tuple[Array, Array]:
+    """(locations,) ns each that locations waited for a processor in calls of MPI that may wait: outside of the calls'
+    waits for others, and in these waits, which findings about MPI tell. waits: of Trace.waits; None: unknown."""
+    locations, regions = facts.trace.locations.rows, facts.trace.regions.rows
+    mpi = facts.waits_in_mpi
+    at, ns = facts.processor_waits, facts.processor_waits.within(facts.window.start, facts.window.stop)
+    waited = np.bincount(at.location * (regions + 1) + at.region + 1, ns * mpi[at.region], locations * (regions + 1))
+    n = facts.profile
+    spent = add_up(n["location"] * (regions + 1) + n["region"] + 1, n["exclusive"], len(waited))
+    if waits is not None:
+        known = waits.take(~np.isin(waits["kind"], [k for k, name in enumerate(waits.kinds) if _is_own(str(name))]))
+        region = waits.paths["region"][known["path"]]
+        spent -= add_up(known["location"] * (regions + 1) + region + 1, known["time_ns"], len(waited))
+    outside = np.minimum(waited, np.maximum(0, spent))
+    found = outside.reshape(locations, -1).sum(axis=1), (waited - outside).reshape(locations, -1).sum(axis=1)
+    return found
+
+
+def _is_own(kind: str) -> bool:
+    """True for a kind of waits that no finding tells: the end of a collective operation."""
+    return kind.endswith("_completion")
 
 
 class WaitPool:
