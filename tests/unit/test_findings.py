@@ -263,6 +263,23 @@ def test_waits_for_a_processor_in_mpi_count_once(tmp_path: Path) -> None:
     assert losses(anchor) == before | {"noise": 100, "transfer": 200}
 
 
+def test_a_rank_that_leaves_mpi_late_takes_no_longer(tmp_path: Path) -> None:
+    """Rank 0 leaves the first operation 300 ns late, since it has no processor, and so comes late to the second, though
+    it works hardly longer than the others there, and less later. Rank 2 works 300 ns longer before the third."""
+    events: dict[int, list[Event]] = {}
+    for rank, (first, last) in enumerate(((101, 90), (100, 100), (100, 400))):
+        leaves = 410 if rank == 0 else 110
+        begins = leaves + first, 520 + last
+        events[rank] = [(0, "Enter", 0), *coll(100, leaves, "MPI_Barrier"), *call(leaves, begins[0], "work")]
+        events[rank] += [*coll(begins[0], 520, "MPI_Barrier"), *call(520, begins[1], "work")]
+        events[rank] += [*coll(begins[1], 930, "MPI_Barrier"), (930, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    assert told(Trace(anchor), "imbalance").ranks == (0, 1)
+    without_processor(anchor, (0, 100, 410, 300, "main", "MPI_Barrier"))
+    found = told(Trace(anchor), "imbalance")
+    assert (found.culprit, found.loss_ns) == ("rank 2, work in main", 310 + 300 + 2 * 1)
+
+
 @pytest.mark.parametrize(
     ("chosen", "present", "crowded"),
     [

@@ -34,7 +34,7 @@ def sheets(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
     locations.sort(key=lambda row: -row["time_ns"])
     by_location = [
         Column("time_ns", "time s", "ns"), Column("share", "% of its time", "fraction"), Column("count", "waits"),
-        Column("location", "waits", "text"),
+        Column("location", "location", "text"),
     ]  # fmt: skip
     return [
         Sheet(name="processor_waits_by_location", title="Waits for a processor", columns=by_location, rows=locations),
@@ -55,7 +55,7 @@ def _each(facts: RunFacts, ns: Array) -> Sheet:
         })  # fmt: skip
     columns = [
         Column("time_ns", "time s", "ns"), Column("from_ns", "from s", "ns"), Column("to_ns", "to s", "ns"),
-        Column("location", "waits", "text"), Column("place", "in", "text", missing="several calls"),
+        Column("location", "location", "text"), Column("place", "in", "text", missing="several calls"),
         Column("callpath", kind="path"),
     ]  # fmt: skip
     return Sheet(name="processor_waits", title="The longest waits for a processor", columns=columns, rows=rows)

@@ -40,8 +40,8 @@ _UNEVEN = 0.4
 class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
     place. processor_ns: of the loss, delays on other locations, which waited for a processor; after _by_culprit also
-    the part that waits of the culprits explain. culprits_ns: at most so much of the culprits' delays are waits. kind:
-    of the finding."""
+    the part that waits of the culprits explain. culprits_ns: at most so much of the culprits' delays are waits.
+    delays_ns: by location. kind: of the finding."""
 
     path: int
     locations: list[int]
@@ -49,6 +49,7 @@ class _Cause:
     waits_ns: Array
     processor_ns: int = 0
     culprits_ns: int = 0
+    delays_ns: dict[int, float] = field(default_factory=dict)
     kind: str = ""
     more_paths: list[int] = field(default_factory=list)
 
@@ -113,7 +114,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
-    explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts)
+    explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.masters) > 1 else ()
     for cause in _by_culprit(facts, causes, answers.delays, pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
@@ -145,7 +146,15 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         mine = np.isin(at, culprits)
         others, theirs = (round(waited[each].sum()) for each in (~mine, mine))
         loss, waits = round(fsum(time[rows])), places.caused_waits(delays, rows)
-        yield _Cause(path, culprits, loss, waits, processor_ns=others, culprits_ns=theirs)
+        yield _Cause(
+            path,
+            culprits,
+            loss,
+            waits,
+            processor_ns=others,
+            culprits_ns=theirs,
+            delays_ns=dict(zip(at.tolist(), by.tolist(), strict=True)),
+        )
 
 
 def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: WaitPool) -> list[_Cause]:
@@ -218,14 +227,25 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
     inside = facts.paths_named(facts.names(cause.path, delays.paths))
     found = cause.culprits_ns
     if cause.kind == "imbalance":
-        others = [row for row in facts.masters.values() if row not in cause.locations]
+        others, spent = [row for row in facts.masters.values() if row not in cause.locations], facts.spent_in(inside)
+        cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
         found = facts.of_processor(
-            cause.loss - cause.processor_ns, cause.locations, others, times=facts.spent_in(inside),
-            waited=pool.waited_in(inside),
-        )  # fmt: skip
+            cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
+        )
     if found + cause.processor_ns:
         pool.take(inside, facts.rows, inf)
     return min(cause.loss, cause.processor_ns + found)
+
+
+def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: Array, usual: float) -> int:
+    """Leaves out culprits that do not take longer in the path, unless none does: others wait for these since they had
+    no processor at the end of the calls of MPI before. spent: (locations,) ns in the path; usual: of those that are no
+    culprits. Returns the ns of their delays that such waits for a processor explain."""
+    longer = [row for row in cause.locations if spent[row] > usual]
+    equal = [row for row in cause.locations if row not in longer] if longer else []
+    cause.locations = [row for row in cause.locations if row not in equal]
+    waiting = len(facts.masters) - 1
+    return round(sum(pool.take_of_mpi(row, cause.delays_ns.get(row, 0) / waiting) * waiting for row in equal))
 
 
 def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:

@@ -37,10 +37,12 @@ def _is_own(kind: str) -> bool:
 class WaitPool:
     """The waits in a selection that no finding has taken."""
 
-    def __init__(self, facts: RunFacts) -> None:
+    def __init__(self, facts: RunFacts, mpi_waits: Table | None = None) -> None:
+        """mpi_waits: of Trace.waits; None: unknown."""
         self._waits, self._path = facts.processor_waits, facts.path_of_wait
         self._left = self._waits.within(facts.window.start, facts.window.stop)
         self._locations = facts.trace.locations.rows
+        self._in_mpi, _ = waited_in_mpi(facts, mpi_waits)
 
     def _inside(self, paths: Array) -> Array:
         found: Array = (self._path >= 0) & paths[self._path]
@@ -57,3 +59,9 @@ class WaitPool:
         mine = self._inside(paths) & np.isin(self._waits.location, locations)
         whole = float(self._left[mine].sum())
         self._left[mine] *= max(0.0, 1 - ns / whole) if whole > 0 else 0
+
+    def take_of_mpi(self, location: int, ns: float) -> float:
+        """Takes at most so many ns of the waits in calls of MPI outside of their waits for others. Returns the ns."""
+        found = min(ns, float(self._in_mpi[location]))
+        self._in_mpi[location] -= found
+        return found
