@@ -11,7 +11,7 @@ import click
 
 from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.commands.trace_command import Output, opened, stale_lines, titles, trace_command
-from vtrace.console import NORMAL, Console
+from vtrace.console import NORMAL, Console, terminal_width
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vtrace.parallel.ranks import Ranks
 
 
+_WIDE = 10**6
+"""The columns of no terminal."""
 _ROWS = 10
 """Rows in each table without --top."""
 
@@ -168,7 +170,9 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
 def _lead_on(say: Callable[[str], None], findings: list[Finding]) -> None:
     """Prints the next command: the evidence of the first finding."""
     if findings and findings[0].command:
-        say(f"next: {findings[0].command}   for the evidence of the first finding")
+        told, width = f"next: {findings[0].command}", terminal_width() or _WIDE
+        reason = "   for the evidence of the first finding"
+        say(told + reason if len(f"vtrace: {told}{reason}") <= width else told)
 
 
 def _judge(console: Console, names: list[str], found: list[Diagnosis], least: float) -> None:
