@@ -11,24 +11,39 @@ static void join_pairs(struct vt_transcoded *r)
 {
     for (uint64_t i = 0; i < MOST / 2; i++) {
         const struct vt_wait first = r->waits[2 * i], second = r->waits[2 * i + 1];
-        r->waits[i] = (struct vt_wait){first.from, second.to, first.ns + second.ns,
-                                       first.ns > second.ns ? first.region : second.region};
+        struct vt_wait both = first.ns > second.ns ? first : second;
+        both.from = first.from;
+        both.to = second.to;
+        both.ns = first.ns + second.ns;
+        r->waits[i] = both;
     }
     r->nwaits = MOST / 2;
 }
 
-int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region)
+static int keep(struct vt_transcoded *r, struct vt_wait wait)
+{
+    if (wait.to <= wait.from || !wait.ns) return VT_OK;
+    if (wait.ns > wait.to - wait.from) wait.ns = wait.to - wait.from;
+    if (r->nwaits == MOST) join_pairs(r);
+    if (!VT_ROOM_FOR_NEXT(r->waits, r->nwaits)) return VT_NO_MEMORY;
+    r->waits[r->nwaits++] = wait;
+    return VT_OK;
+}
+
+int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region, uint64_t path)
 {
     struct vt_transcoded *r = p->result;
     int early = 0;
-    uint64_t from = p->last > p->begun ? p->last : p->begun, to = vt_times_ns(&p->times, p->ticks, &early);
-    /* some of the waits were before the last event, but after the last reading */
-    if (to < from + ns) from = r->nwaits ? r->waits[r->nwaits - 1].to : p->begun;
-    if (to <= from) return VT_OK;
-    if (r->nwaits == MOST) join_pairs(r);
-    if (!VT_ROOM_FOR_NEXT(r->waits, r->nwaits)) return VT_NO_MEMORY;
-    r->waits[r->nwaits++] = (struct vt_wait){from, to, ns < to - from ? ns : to - from, region};
-    return VT_OK;
+    const uint64_t last = p->last > p->begun ? p->last : p->begun, to = vt_times_ns(&p->times, p->ticks, &early);
+    const uint64_t since = to > last ? to - last : 0;
+    if (ns > since) {
+        /* some of the waits were before the last event, but after the last reading: in calls that are not known */
+        const uint64_t before = r->nwaits ? r->waits[r->nwaits - 1].to : p->begun;
+        const int code = keep(r, (struct vt_wait){before, to > last ? last : to, ns - since, region, VT_NO_PATH});
+        if (code) return code;
+        ns = since;
+    }
+    return keep(r, (struct vt_wait){last, to, ns, region, path});
 }
 
 VT_EXPORT void vt_kernel_waits_free(struct vt_transcoded *result)

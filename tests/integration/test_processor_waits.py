@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +41,10 @@ def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     for row, (kernel, _) in enumerate(times, 1):
         assert kernel - LAST < waited(trace, row) <= kernel + LAST
     assert waited(trace, 1, 2) > sum(cpu for _, cpu in times) / 4
+    waits, (tree, _) = ProcessorWaits(trace), trace.call_tree()
+    path = waits.paths(tree)
+    assert waits.ns[path >= 0].sum() > 0
+    assert np.array_equal(tree["region"][path[path >= 0]], waits.region[path >= 0])
 
 
 def test_no_waits(build: Builder, tmp_path: Path) -> None:
@@ -75,3 +81,18 @@ def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path,
     assert found[0]["kind"] == "oversubscribed"
     assert found[0]["ranks"] == [0, 1]
     assert not {one["kind"] for one in found} & {"imbalance", "serialisation"}
+    _shows_the_evidence(tmp_path, found[0])
+
+
+def _shows_the_evidence(where: Path, finding: dict[str, Any]) -> None:
+    """The command of the finding shows the waits by location, and each with its time and place."""
+    words = shlex.split(finding["command"])[1:]
+    shown = command(where, *words).stdout
+    assert "Waits for a processor" in shown
+    assert "The longest waits for a processor" in shown
+    told = json.loads(command(where, *words, "--json").stdout)
+    by_location, waits = (told[name] for name in ("processor_waits_by_location", "processor_waits"))
+    assert {row["location"] for row in by_location} == {"rank 0", "rank 1"}
+    assert sum(row["time_ns"] for row in by_location) == pytest.approx(sum(row["time_ns"] for row in waits), abs=9**5)
+    assert all(row["time_ns"] <= row["to_ns"] - row["from_ns"] + 1 for row in waits)
+    assert any("compute" in row["callpath"] for row in waits if row["callpath"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.findings.finding import EXACT, Finding
+from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.run_facts import location_text, place_text
 from vtrace.analysis.questions.efficiencies import scaled
@@ -29,10 +30,10 @@ _WIDTH = 100
 _LINES, _FINDINGS = 21, 5
 """The most lines and findings without details: with the archive's name and the next command a screen of 25 lines."""
 _BELOW = " " * 6
-_CERTAIN = {EXACT: "by the recorded times"}
 
 ABOUT = {
-    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
+    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "processor": (),
+    "": ("mpi_", "pthread_", "omp_", "io_"),
 }  # fmt: skip
 """Prefixes of the kinds of waits for each value of --about."""
 
@@ -125,7 +126,7 @@ def wrapped(text: str, first: str, below: str) -> list[str]:
 
 
 def _sure(one: Finding) -> str:
-    return "; ".join(filter(None, [_CERTAIN.get(one.certainty, one.certainty), one.action]))
+    return "; ".join(filter(None, [replace(one, caveats=()).doubts, one.action]))
 
 
 def _detail(one: Finding, processes: Table) -> str:

@@ -101,13 +101,13 @@ def diagnose(
 def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
     """The findings with the largest losses; without a large loss also those that stand in for losses."""
     facts, trace = diagnosis.facts, diagnosis.facts.trace
-    findings = [*with_processor_waits(facts, [finding for rule in rules() for finding in rule(diagnosis)])]
+    findings = [*with_processor_waits(diagnosis, [finding for rule in rules() for finding in rule(diagnosis)])]
     losses = [finding for finding in findings if kind_of(finding.kind).is_loss]
     losses = [finding for finding in losses if not any(_explains(other, finding) for other in findings)]
     kept = [finding for finding in largest_first(losses) if finding.share >= LEAST][:_MOST]
     if not kept or kept[0].share < _MAIN:
         kept += [finding for finding in findings if not kind_of(finding.kind).is_loss]
-    doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
+    doubt = (crowded,) if (crowded := oversubscribed(facts)) else ()
     archive, options = archive_word(trace.path), facts.window.options
     for row, finding in enumerate(kept):
         caveats = (*finding.caveats, *(doubt if kind_of(finding.kind).of_ranks else ()))

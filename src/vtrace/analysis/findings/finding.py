@@ -24,6 +24,8 @@ __all__ = ["Finding"]
 
 EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 """Certainties of a loss: from recorded times; an upper bound; from a comparison that may be wrong."""
+_CERTAIN = {EXACT: "by the recorded times"}
+"""Words for certainties that are no words for people."""
 _WHOLE_RUN = ("score",)
 """Commands that show no part of a run."""
 _KEYS = "kind loss_ns share region callpath ranks culprit certainty caveats action command".split()
@@ -78,6 +80,11 @@ class Finding:
             return ""
         name, *options = self.evidence
         return f"vtrace {name} {self.archive} {shell_command(options)}".rstrip()
+
+    @property
+    def doubts(self) -> str:
+        """How sure the loss is, and the caveats, as reports show them below the sentence."""
+        return "; ".join([_CERTAIN.get(self.certainty, self.certainty), *self.caveats])
 
     def of_archive(self, archive: str) -> Finding:
         """The finding with another name for its archive."""

@@ -73,7 +73,7 @@ def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
     np.add.at(sums, regions[1:], own[1:])
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
-    text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
+    text = f"most time of the program's own code is in {place_text(facts.trace, facts.paths, path)}: {span(time)}"
     evidence = ("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",)
     yield facts.finding(
         "computation", 0, path, locations=facts.rows, share=time / facts.whole, text=text, evidence=evidence

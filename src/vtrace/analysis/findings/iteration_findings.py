@@ -15,6 +15,7 @@ from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place, part_of
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array
 
 _EXAMINED, _MOST, _DRIFT = 8, 3, 1.2
 """The most outliers to examine, the most findings about them, and the least growth of the time of an iteration."""
@@ -56,10 +57,8 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, iterations, *last)
     where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
-    middle, locations = int(iterations.table["begin"][iterations.table.rows // 2]), iterations.locations
-    waited = facts.without_processor(locations, middle) - facts.without_processor(locations, None, middle)
-    half = iterations.times.clip(0).sum(axis=1)
-    longer = int(half[len(half) // 2 :].sum() - half[: len(half) // 2].sum())
+    every = _waited(facts, iterations, [*range(len(iterations.locations))]), iterations.times.clip(0)
+    waited, longer = (float(each[len(each) // 2 :].sum() - each[: len(each) // 2].sum()) for each in every)
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
         "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
@@ -114,16 +113,25 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     )  # fmt: skip
 
 
+def _waited(facts: RunFacts, iterations: Iterations, columns: list[int]) -> Array:
+    """(iterations, columns) ns that some locations waited for a processor in each iteration, in work and in MPI."""
+    begins, times = iterations.begins[:, columns], iterations.times[:, columns].clip(0)
+    at = np.broadcast_to(np.array(iterations.locations)[columns], begins.shape).ravel()
+    waited = facts.waited_between(at, begins.ravel(), (begins + times).ravel(), in_mpi=True)
+    return waited.reshape(begins.shape)
+
+
 def _processor_share(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> float:
-    """The share of waits for a processor in the time that slow iterations take longer, where they take longest."""
-    location = outliers.slow.locations[0]
-    column, waited, longer = iterations.locations.index(location), 0.0, 0
+    """The share of waits for a processor, above those of the other iterations, in the time that slow iterations take
+    longer, where they take longest."""
+    column = iterations.locations.index(outliers.slow.locations[0])
+    waited, done = _waited(facts, iterations, [column])[:, 0], iterations.times[:, column] >= 0
+    slow = np.zeros(len(waited), bool)
     for first, last in outliers.runs:
-        begin = int(iterations.begins[first, column])
-        end = int(iterations.begins[last, column] + iterations.times[last, column])
-        longer += int(iterations.lost(first, last)[column])
-        waited += sum(facts.without_processor([location], begin, end, in_mpi=in_mpi) for in_mpi in (False, True))
-    return part_of(waited, longer)
+        slow[first : last + 1] = True
+    usual = waited[done & ~slow]
+    more = waited[slow].sum() - (usual.mean() if len(usual) else 0) * np.count_nonzero(slow & done)
+    return part_of(more, sum(int(iterations.lost(*run)[column]) for run in outliers.runs))
 
 
 def _numbers_text(runs: list[tuple[int, int]]) -> str:

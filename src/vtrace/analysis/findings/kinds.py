@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-SUBJECTS = ("waits", "io", "openmp")
+SUBJECTS = ("waits", "io", "openmp", "processor")
 """The values of --about."""
 _ORDER = ("thread_findings", "general_findings", "mpi_findings", "uneven_work_findings", "iteration_findings")
 """The order of findings with equal losses, by module; other modules follow."""

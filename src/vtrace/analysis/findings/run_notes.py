@@ -39,22 +39,29 @@ def cores(text: str) -> set[int]:
     return found
 
 
-def crowded_hosts(trace: Source) -> list[tuple[str, int, int]]:
-    """Name, number of ranks and of cores of hosts with more ranks than cores. Unknown cores count as enough."""
+def crowded_hosts(facts: RunFacts) -> list[tuple[str, int, int]]:
+    """Name, number of ranks and of cores of the selected ranks' hosts with more ranks than cores. Ranks without events
+    in the selected time do not count, if they are selected. Unknown cores count as enough."""
+    trace, here = facts.trace, {*facts.ranks_of(facts.rows)}
+    chosen = facts.window.rows(trace) if (facts.window.start, facts.window.stop) != (None, None) else []
+    absent = {*facts.ranks_of(chosen)} - here
+    hosts_here = {str(host) for host in trace.processes["host"][sorted(here)]}
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
     hosts: dict[str, tuple[int, set[int]]] = {}
-    for row in trace.processes.records():
+    for process, row in enumerate(trace.processes.records()):
+        if process in absent or row["host"] not in hosts_here:
+            continue
         if row["rank"] >= 0 and (usable := cores(known.get(row["group"], ""))):
             ranks, before = hosts.get(row["host"], (0, set[int]()))
             hosts[row["host"]] = ranks + 1, before | usable
     return [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
 
 
-def oversubscribed(trace: Source) -> str:
+def oversubscribed(facts: RunFacts) -> str:
     """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
-    crowded = crowded_hosts(trace)
+    crowded = crowded_hosts(facts)
     if not crowded:
         return ""
     host, ranks, count = crowded[0]
@@ -68,7 +75,7 @@ def oversubscribed(trace: Source) -> str:
 def limits(facts: RunFacts) -> Iterator[str]:
     """Lines about the limits of a diagnosis, the most important first."""
     trace, window = facts.trace, facts.window
-    if crowded := oversubscribed(trace):
+    if crowded := oversubscribed(facts):
         yield crowded
     if missing := trace.vtrace.get("ABOUT", {}).get("missing_ranks"):
         some_are, them = (f"rank {missing} is", "it") if missing.isdecimal() else (f"ranks {missing} are", "them")

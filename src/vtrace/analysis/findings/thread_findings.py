@@ -69,23 +69,12 @@ def _culprits_text(trace: Source, locations: list[int]) -> str:
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
 
 
-def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
-    """The part of the waits for others' work that their waits for a processor explain: of the culprits those that they
-    have more than the threads that wait."""
-    waiting = np.setdiff1d(waits["location"], culprits).tolist()
-    waited = facts.without_processor(culprits or facts.rows)
-    if culprits and waiting:
-        more = waited / len(culprits) - facts.without_processor(waiting) / len(waiting)
-        waited = max(0.0, more) * len(waiting)
-    return min(int(waits["time_ns"].sum()), round(waited))
-
-
 def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
     """A finding about all of these waits."""
     about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
     return facts.finding(
         kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
-        evidence=("diagnose", "--about", about), **values,
+        processor_ns=int(waits["processor_ns"].sum()), evidence=("diagnose", "--about", about), **values,
     )  # fmt: skip
 
 
@@ -124,8 +113,7 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
             reason = "the work is uneven, for a different thread each time"
         kind = "thread_imbalance" if waits["kind"][0] == THREAD_BARRIER else "omp_imbalance"
         text = f"threads wait {loss} {where}: {reason}"
-        ns = _of_processor(facts, waits, culprits)
-        yield _finding(facts, kind, waits, path, text=text, culprit=culprit, processor_ns=ns)
+        yield _finding(facts, kind, waits, path, text=text, culprit=culprit)
 
 
 @rule(
@@ -191,5 +179,4 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        ns = _of_processor(facts, waits, culprits)
-        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, processor_ns=ns)
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)

@@ -273,9 +273,9 @@ class Transcoded:
     gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
     """Intervals without recording: from, to (records.GAP_OPEN: until the end of the process), ns, number of events
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
-    waits: Sequence[tuple[int, int, int, int]] = ()
+    waits: Sequence[tuple[int, int, int, int, int]] = ()
     """Intervals in which the thread waited for a processor: from, to, ns of waiting, the innermost open region
-    (UNMAPPED: none)."""
+    (UNMAPPED: none), a hash of the open regions (vt_wait)."""
 
 
 def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:

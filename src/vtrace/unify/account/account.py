@@ -73,7 +73,7 @@ def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[Cove
 def _waits(rows: Sequence[CoverageRow]) -> SidecarTable:
     """Returns the waits of threads for a processor, in ns of the archive, by location and begin."""
     found = [(row.id, *wait) for row in sorted(rows, key=lambda row: row.id) for wait in row.waits]
-    names = ("location", "from", "to", "ns", "region")
+    names = ("location", "from", "to", "ns", "region", "path")
     return SidecarTable({
         name: np.array(column, "<u8") for name, column in zip(names, zip(*found, strict=True), strict=True)
     })  # fmt: skip

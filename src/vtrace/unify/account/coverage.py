@@ -62,8 +62,8 @@ class CoverageRow:
     """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
     """The intervals in which the location did not record."""
-    waits: Sequence[tuple[int, int, int, int]] = ()
-    """The intervals in which the thread waited for a processor: from, to, ns of waiting, innermost open region."""
+    waits: Sequence[tuple[int, int, int, int, int]] = ()
+    """The intervals in which the thread waited for a processor, as in Result."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
     missing: bool = False
