@@ -29,7 +29,7 @@ _WIDTH = 100
 _LINES, _FINDINGS = 21, 5
 """The most lines and findings without details: with the archive's name and the next command a screen of 25 lines."""
 _BELOW = " " * 6
-_CERTAIN = {EXACT: "by the recorded times"}
+_CERTAIN, _CALLS = {EXACT: "by the recorded times"}, "by the recorded calls"
 
 ABOUT = {
     "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
@@ -74,7 +74,7 @@ def blocks(findings: list[Finding], processes: Table, known: Sequence[str], *, d
     finding with another caveat prints it."""
     known = [*known]
     for number, one in enumerate(findings, 1):
-        found = wrapped(f"{100 * one.share:.1f} %  {one.text}", f"{number:>3}  ", _BELOW)
+        found = wrapped(one.headline(), f"{number:>3}  ", _BELOW)
         below = [_detail(one, processes) if details else _sure(one)]
         below += [line for line in one.caveats if line not in known]
         known += one.caveats
@@ -125,7 +125,8 @@ def wrapped(text: str, first: str, below: str) -> list[str]:
 
 
 def _sure(one: Finding) -> str:
-    return "; ".join(filter(None, [_CERTAIN.get(one.certainty, one.certainty), one.action]))
+    sure = _CALLS if kind_of(one.kind).always else _CERTAIN.get(one.certainty, one.certainty)
+    return "; ".join(filter(None, [sure, one.action]))
 
 
 def _detail(one: Finding, processes: Table) -> str:

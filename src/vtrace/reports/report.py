@@ -140,10 +140,7 @@ def _lead(numbers: ReportNumbers) -> str:
 def _findings(numbers: ReportNumbers) -> str:
     """The findings that vtunify --diagnose has stored, for a report of the whole run."""
     found = None if numbers.window.text else stored_findings(numbers.trace)
-    items = "".join(
-        f"<li>{100 * one.share:.1f} %: {html_text(one.text)} <code>{html_text(one.command)}</code>"
-        for one in found or []
-    )
+    items = "".join(f"<li>{html_text(one.headline(': '))} <code>{html_text(one.command)}</code>" for one in found or [])
     return f"<ol class=findings aria-label=Findings>{items}</ol>" if items else ""
 
 

@@ -37,7 +37,7 @@ class Finding:
     """A diagnosed loss.
 
     kind: see kinds.kind_of; ValueError for others. loss_ns: the time that all threads together lose, 0 if unknown.
-    share: of the time of all threads; of topdown: of all slots. text: a sentence. region,
+    share: of the time of all threads; of topdown: of all slots; of leak: of the largest heap. text: a sentence. region,
     source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
     time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
     loss, "" if unknown. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers.
@@ -70,6 +70,10 @@ class Finding:
     def action(self) -> str:
         """What usually helps against losses of this kind, "" if that depends on the program."""
         return kind_of(self.kind).action
+
+    def headline(self, between: str = "  ") -> str:
+        """The share of the time of all threads, and the text."""
+        return self.text if kind_of(self.kind).always else f"{100 * self.share:.1f} %{between}{self.text}"
 
     @property
     def command(self) -> str:
