@@ -67,13 +67,14 @@ def _with_gaps(facts: RunFacts) -> set[int]:
 
 
 def _is_leak(one: Growth, peak: int) -> bool:
-    """True if the blocks are many and large, and if they grow in most of the run and in its last quarter. The bytes in
-    use must grow, too: a cache that replaces its entries has new ones at the end, but no more of them."""
+    """True if the blocks are many and large, and if they grow in most of the run and up to its end. The bytes in use
+    must grow, too: a cache that replaces its entries has new ones at the end, but no more of them. The last stretch, in
+    which programs free what they have used, does not count."""
     if one.calls < _LEAST_CALLS or one.bytes < max(_LEAST_BYTES, _OF_PEAK * peak):
         return False
-    never_less = np.minimum.accumulate(one.held[::-1])[::-1]
-    steady = _STEADY * one.bytes / STRETCHES
-    grows = np.minimum(np.diff(never_less, prepend=0), np.diff(one.kept, prepend=0)) >= steady
+    never_less = (np.minimum.accumulate(held[-2::-1])[::-1] for held in (one.kept, one.held, one.alike))
+    growth = np.min([np.diff(held, prepend=0) for held in never_less], axis=0)
+    grows = growth >= _STEADY * one.bytes / STRETCHES
     return bool(np.count_nonzero(grows) >= STRETCHES // 2 and grows[-STRETCHES // 4 :].any())
 
 

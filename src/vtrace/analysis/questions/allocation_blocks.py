@@ -14,7 +14,7 @@ import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import chosen, known_bytes, number
+from vtrace.analysis.questions.details import chosen, number
 from vtrace.analysis.questions.metrics import BLOCKS, SIZE, MetricMembers, heap_metrics
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import joined_paths
@@ -32,6 +32,7 @@ _CHANGE = np.dtype([("time", "i8"), ("address", "u8"), ("size", "i8"), ("node", 
 """A block that begins (size in bytes, call path of the thread) or ends (size -1)."""
 _BEGIN = np.dtype([("row", "i8"), ("time", "i8"), ("size", "i8"), ("old", "u8"), ("node", "u4")], align=True)
 """The Enter of a function that allocates. old: the block that realloc gets, else 0."""
+_LARGEST = np.uint64(1 << 62)
 _MOST = 20_000_000
 """The most beginnings and ends of blocks to keep, 32 bytes each. With more there is no answer."""
 STRETCHES = 16
@@ -48,16 +49,18 @@ def has_blocks(trace: Source) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class Growth:
     """The blocks of a call path that are never freed. size: bytes of each, if only blocks of this size count, since
-    the call path names no function of the program; else 0. held, kept: (STRETCHES,) bytes at the end of each stretch of
-    the process's time: of all blocks of the place, and of those that are never freed."""
+    the call path names no function of the program; else 0. kept, held, alike: (STRETCHES,) bytes at the end of each
+    stretch of the process's time: of these blocks, of all blocks of the place, and of all blocks of the process that
+    are as large, which the blocks of the place may replace."""
 
     process: int
     path: int
     size: int
     calls: int
     bytes: int
-    held: Array
     kept: Array
+    held: Array
+    alike: Array
     begin: int
     end: int
     """ns: the first and the last of these calls."""
@@ -153,7 +156,7 @@ class _BlocksPart(Part):
         new = begins[len(self.open) :]
         begins[: len(self.open)] = self.open
         new["row"], new["time"], new["node"] = sizes["row"], batch.time[sizes["row"]], sizes["node"]
-        new["size"], _ = known_bytes(sizes["value"])
+        new["size"] = np.minimum(sizes["value"], _LARGEST)  # a call that fails may ask for any size
         old = old.compress(old["value"] != 0)
         at = np.minimum(np.searchsorted(sizes["row"], old["row"]), max(0, len(sizes) - 1))
         moves = sizes["row"][at] == old["row"] if len(sizes) else np.zeros(len(old), bool)
@@ -325,24 +328,29 @@ class _Process:
             yield self._growth(path, size, np.flatnonzero(mine))
 
     def _growth(self, path: int, size: int, blocks: Array) -> Growth:
-        edges = np.linspace(self.first, self.last, STRETCHES + 1)[1:-1]
-        begun, sizes, ends = self.times[self.begin[blocks]], self.size[blocks], self.end[blocks]
-        never = ends == self.n
-
-        def until(times: Array, values: Array) -> Array:
-            """(STRETCHES,) the sum of the values up to the end of each stretch."""
-            return np.cumsum(np.bincount(np.searchsorted(edges, times), values, STRETCHES))
-
-        held = until(begun, sizes) - until(self.times[ends[~never]], sizes[~never])
-        of = begun[never]
+        kept = blocks[self.never[blocks]]
+        sizes, of = self.size[kept], self.times[self.begin[kept]]
+        alike = np.flatnonzero((self.size >= sizes.min()) & (self.size <= sizes.max()))
         return Growth(
             process=self.process,
             path=path,
             size=size,
             calls=len(of),
-            bytes=int(sizes[never].sum()),
-            held=held,
-            kept=until(of, sizes[never]),
+            bytes=int(sizes.sum()),
+            kept=self._held(kept),
+            held=self._held(blocks),
+            alike=self._held(alike),
             begin=int(of[0]),
             end=int(of[-1]),
         )
+
+    def _held(self, blocks: Array) -> Array:
+        """(STRETCHES,) the bytes of blocks at the end of each stretch."""
+        edges = np.linspace(self.first, self.last, STRETCHES + 1)[1:-1]
+
+        def until(changes: Array, sizes: Array) -> Array:
+            return np.cumsum(np.bincount(np.searchsorted(edges, self.times[changes]), sizes, STRETCHES))
+
+        freed = blocks[~self.never[blocks]]
+        held: Array = until(self.begin[blocks], self.size[blocks]) - until(self.end[freed], self.size[freed])
+        return held
