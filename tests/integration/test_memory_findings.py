@@ -235,9 +235,13 @@ def test_options(build: Builder, tmp_path: Path) -> None:
     assert 0 < first["never_freed_calls"] < BLOCKS
     text = command(tmp_path, "profile", "blocks", "--by", "allocation", "--csv").stdout
     assert next(int(row["calls"]) for row in csv.DictReader(io.StringIO(text))) == 2 * BLOCKS
+    assert (
+        command(tmp_path, "profile", "blocks", "--sort", "bytes", "--csv").stdout.splitlines()[1]
+        == text.splitlines()[1]
+    )
     for options, said in (
         (("--by", "allocation", "--sort", "mpi"), "--by allocation has no --sort mpi"),
-        (("--sort", "peak"), "--sort peak is about allocations"),
+        (("--by", "rank", "--sort", "peak"), "--sort peak is about allocations"),
         (("--by", "allocation", "--select", "class=user"), "cannot --select a region or class"),
     ):
         assert said in command(tmp_path, "profile", "blocks", *options, check=False).stderr

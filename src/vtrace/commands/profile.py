@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from vtrace.commands.trace_command import (
     Output,
@@ -54,6 +55,7 @@ def _check(values: dict[str, Any]) -> None:
     """Raises UsageError for options that exclude each other."""
     from vtrace.reports.comparison import MOST_RUNS
 
+    _check_allocations(values)
     by, metrics, patterns, archives = (values[name] for name in ("by", "metrics", "patterns", "archive"))
     is_sorted = values["file"] or values["sort"] != PROFILE_SORTS[0]
     alone = metrics in _OF_UNIT.get(by, ())
@@ -64,7 +66,6 @@ def _check(values: dict[str, Any]) -> None:
     for unit, known in _OF_UNIT.items():
         if metrics and metrics in known and by != unit:
             raise UsageError(f"--metrics {metrics} is about {unit}s", f"give --by {unit} --metrics {metrics}")
-    _check_allocations(values)
     if by in _OF_UNIT and by != "allocation" and is_sorted:
         raise UsageError(f"--by {by} takes neither --source nor --sort", f"the {by}s that take longest come first")
     if by == "timer" and not alone:
@@ -83,11 +84,13 @@ def _check(values: dict[str, Any]) -> None:
 
 
 def _check_allocations(values: dict[str, Any]) -> None:
-    """Raises UsageError for options that --by allocation lacks, and for those that only it has."""
+    """A sort that only allocations have implies --by allocation. Raises UsageError for options that these lack."""
     if values["by"] != "allocation":
-        if values["sort"] in ALLOCATION_SORTS:
+        if values["sort"] not in ALLOCATION_SORTS:
+            return
+        if click.get_current_context().get_parameter_source("by") is not ParameterSource.DEFAULT:
             raise UsageError(f"--sort {values['sort']} is about allocations", "give --by allocation")
-        return
+        values["by"] = "allocation"
     known = (PROFILE_SORTS[0], *ALLOCATION_SORTS, "calls", "name")
     if values["file"] or values["sort"] not in known:
         wrong = "--source" if values["file"] else f"--sort {values['sort']}"
@@ -121,7 +124,8 @@ def command(
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
     of each run appear side by side. PAPI_USER_EVENTS_FILE names a file of derived events for --metrics. A timer is a
-    region of the user API on a thread, or one that --select names.
+    region of the user API on a thread, or one that --select names. Allocations need addresses (vtrace run --memory);
+    never-freed, peak and bytes sort them.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ _TIME = 0.1
 @rule(
     FindingKind(
         "leak",
-        "no time: bytes that one call path allocates all through the run, and that are never freed",
+        "no time: [bytes](memory.md) that one call path allocates all through the run and that are never freed",
         is_loss=False,
         always=True,
         action="free each block when its data are no longer needed, or use it again",
