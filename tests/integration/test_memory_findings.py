@@ -18,6 +18,7 @@ from support.build.run import record, run, unify
 from support.build.run import vtrace as command
 from support.readers import archive
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.memory_findings import _is_leak
 from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks
 from vtrace.analysis.questions.profile import path_names
@@ -83,6 +84,20 @@ def test_a_leak(build: Builder, tmp_path: Path) -> None:
     (row,) = [row for row in allocations(tmp_path) if row["callpath"] == ["main", "work", "malloc"]]
     assert [row[name] for name in NUMBERS] == [2 * BLOCKS, BLOCKS * (BYTES + 100), BLOCKS, kept, most]
     assert row["defined"].rpartition("/")[2] == found.source.rpartition("/")[2]
+
+
+def test_parts_and_order(build: Builder, tmp_path: Path) -> None:
+    """A leak is below all losses. Without helper threads the blocks are still those of all threads; a part of the run
+    has none."""
+    trace = recorded(build, tmp_path, "leak")
+    kinds = [kind_of(one.kind) for one in trace.diagnosis(Selection()).findings]
+    at = [kind.name for kind in kinds].index("leak")
+    assert all(kind.is_loss for kind in kinds[:at])
+    assert not any(kind.is_loss for kind in kinds[at:])
+    *threads, last = range(trace.locations.rows)
+    shown = Selection(locations=tuple(threads), helpers=(last,))
+    assert "leak" in [one.kind for one in trace.diagnosis(shown).findings]
+    assert trace.diagnosis(Selection.of(stop=trace.duration // 2)).blocks is None
 
 
 def test_a_leak_without_functions(build: Builder, tmp_path: Path) -> None:
