@@ -192,6 +192,9 @@ TYPED = {
     ("memory.md", "VT_MEMTRACE=yes ./solve"): Typed(
         "cp $DOCS/heat solve", ("malloc",), after="vtrace summary solve --only regions --csv"
     ),
+    ("memory.md", "vtrace profile solve --by allocation"): Typed(
+        "cp $DOCS/heat solve; VT_MEMTRACE=yes ./solve; vtunify solve", ("never freed", "at peak: MPI Rank 0 has ")
+    ),
     ("mpi.md", "VT_MPI_GROUPS=default,time mpiexec -n 4 ./heat      # or p2p,coll: names with commas or blanks"):
         Typed(HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"),
     ("mpi.md", "vtrace run -o both mpiexec -n 1 ./first x : -n 2 ./second y"): Typed(

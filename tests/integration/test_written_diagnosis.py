@@ -16,6 +16,7 @@ from support.build.run import run
 from support.build.run import vtrace as command
 from support.readers.diagnosis import told
 from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
 from vtrace.unify.run import Request, unify
@@ -100,3 +101,11 @@ def test_another_archive(recorded: Path, build: Builder, tmp_path: Path) -> None
     other, _ = written(tmp_path / "ring", "other")
     assert not diagnosis.known(other)
     assert diagnosis.known(trace)
+
+
+def test_memory(build: Builder, tmp_path: Path) -> None:
+    """The attributes of calls reach the listener before libotf2 empties their list."""
+    run(build("blocks.c", flags=("-O1", "-pthread", "-fno-builtin")), tmp_path, "leak", env={"VT_MEMTRACE": "yes"})
+    assert_same(tmp_path / "blocks", 2)
+    trace, diagnosis = written(tmp_path / "blocks", "again")
+    assert "leak" in [one.kind for one in trace.diagnosis(Selection(), known=diagnosis.known(trace)).findings]

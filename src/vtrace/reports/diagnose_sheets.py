@@ -75,7 +75,7 @@ def blocks(findings: list[Finding], processes: Table, known: Sequence[str], *, d
     finding with another caveat prints it."""
     known = [*known]
     for number, one in enumerate(findings, 1):
-        found = wrapped(f"{100 * one.share:.1f} %  {one.text}", f"{number:>3}  ", _BELOW)
+        found = wrapped(one.headline(), f"{number:>3}  ", _BELOW)
         below = [_detail(one, processes) if details else _sure(one)]
         below += [line for line in one.caveats if line not in known]
         known += one.caveats

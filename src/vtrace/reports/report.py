@@ -142,7 +142,7 @@ def _findings(numbers: ReportNumbers) -> str:
     """The findings that vtunify --diagnose has stored, for a report of the whole run."""
     found = None if numbers.window.text else stored_findings(numbers.trace)
     items = "".join(
-        f"<li>{100 * one.share:.1f} %: {html_text(one.text)} <small>{html_text(one.doubts)}</small>"
+        f"<li>{html_text(one.headline(': '))} <small>{html_text(one.doubts)}</small>"
         f" <code>{html_text(one.command)}</code>"
         for one in found or []
     )

@@ -21,10 +21,12 @@ from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_
 from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent
+from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
 from vtrace.analysis.questions.costs import CostQuestion
 from vtrace.analysis.questions.mpi_replay import MpiReplay
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.source import Source
 from vtrace.analysis.written_scan import WrittenScan
 
@@ -55,12 +57,14 @@ class DiagnosisPass:
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
+        self.blocks = AllocationBlocks() if has_blocks(trace) and window == Selection() else None
+        """A block may be freed by any thread, so the blocks need all events, too."""
         self.costs = CostQuestion() if trace.contexts.rows else None
 
     @property
     def questions(self) -> list[AnyQuestion]:
         """All questions."""
-        sometimes = [each for each in (self.mpi, self.costs) if each]
+        sometimes = [each for each in (self.mpi, self.blocks, self.costs) if each]
         return [self.tree, self.extent, self.threads, self.files, self.calls, *sometimes]
 
 
@@ -81,6 +85,7 @@ def diagnose(
         thread_waits=asked.threads.with_idle_threads(facts),
         io_waits=asked.files.answer(),
         mpi=mpi,
+        blocks=_blocks(trace, window, asked),
         iterations=iterations,
     )
     diagnosis.notes = [*limits(facts)]
@@ -92,21 +97,35 @@ def diagnose(
         diagnosis.mpi = None
     if not diagnosis.mpi and (apart := recorded_apart(facts)):
         diagnosis.notes.append(apart)
+    if diagnosis.blocks and diagnosis.blocks.is_full:
+        diagnosis.notes.append(diagnosis.blocks.full_text)
     diagnosis.notes += [*diagnosis.thread_waits.lines, *diagnosis.io_waits.lines, *asked.calls.lines]
     diagnosis.findings = _largest_losses(diagnosis)
     diagnosis.to_record = to_record(facts, diagnosis.findings)
     return diagnosis
 
 
+def _blocks(trace: Source, window: Selection, asked: DiagnosisPass) -> HeapBlocks | None:
+    """The blocks of malloc; None in a part of a run, since blocks may be freed outside of it."""
+    question = asked.blocks
+    if not question and has_blocks(trace) and window.is_whole(trace):
+        question = AllocationBlocks()
+        ask(trace, [question])
+    return question.answer() if question else None
+
+
 def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
-    """The findings with the largest losses; without a large loss also those that stand in for losses."""
+    """The findings with the largest losses, and those about bytes; without a large loss also those that stand in for
+    losses."""
     facts, trace = diagnosis.facts, diagnosis.facts.trace
     findings = [*with_processor_waits(diagnosis, [finding for rule in rules() for finding in rule(diagnosis)])]
     losses = [finding for finding in findings if kind_of(finding.kind).is_loss]
     losses = [finding for finding in losses if not any(_explains(other, finding) for other in findings)]
     kept = [finding for finding in largest_first(losses) if finding.share >= LEAST][:_MOST]
-    if not kept or kept[0].share < _MAIN:
-        kept += [finding for finding in findings if not kind_of(finding.kind).is_loss]
+    has_main = bool(kept) and kept[0].share >= _MAIN
+    kept += [finding for finding in findings if kind_of(finding.kind).always]
+    if not has_main:
+        kept += [finding for finding in findings if not (kind_of(finding.kind).is_loss or kind_of(finding.kind).always)]
     doubt = (crowded,) if (crowded := oversubscribed(facts)) else ()
     archive, options = archive_word(trace.path), facts.window.options
     for row, finding in enumerate(kept):

@@ -337,33 +337,12 @@ def _other_waits(facts: RunFacts, waits: Table, places: _WaitPlaces, explained_n
         explained = min(explained_ns[at], sums[number])
         explained_ns[at] -= explained
         left = round(sums[number] - explained)
-<<<<<<< HEAD
-        if left <= 0 or kind.endswith("_completion"):
-            continue
-        place = facts.call_text(waits.paths, path)
-        words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
-        partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
-        certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
-        culprit = ranks_text(facts.trace, partners) if partners else ""
-        text = words.format(place=place, loss=span(left))
-        waiting = np.unique(waits["location"][rows]).tolist()
-        if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
-            text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
-            culprit += f", {longer}"
-        found = facts.finding(
-            "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
-            certainty=certainty, evidence=("diagnose", "--about", "waits"),
-            processor_ns=_of_partners(facts, left, partners, waiting),
-        )  # fmt: skip
-        yield _with_clock_doubt(found, waits, rows, clocks)
-=======
         if left > 0 and not kind.endswith("_completion"):
             yield _other_wait(facts, waits, rows, kind, path=path, loss=left)
->>>>>>> 9586c73144027c2369fe6bb0a17c19b6b1ef8c29
 
 
 def _other_wait(facts: RunFacts, waits: Table, rows: Array, kind: str, *, path: int, loss: int) -> _OtherWait:
-    place = place_text(facts.trace, waits.paths, path)
+    place = facts.call_text(waits.paths, path)
     words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
     partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
     certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT

@@ -20,6 +20,8 @@ from vtrace.reasons import FLUSH
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+UNNAMED = "functions that were not recorded"
+"""The callers of malloc in a finding that cannot name them."""
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
@@ -109,6 +111,8 @@ def _makers(facts: RunFacts) -> Iterator[str]:
 def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     """A line if functions are needed to name the place of a loss, or of the time of a program without losses; else an
     empty text."""
+    if any(UNNAMED in one.text for one in findings):
+        return "to see which functions allocate: compile with vtrace-cc"
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     is_needed = (unnamed or unknown) and not facts.sampled
