@@ -166,9 +166,10 @@ struct vt_transcoded {
 };
 
 /* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. region: OTF2's
-   number of the innermost open region; VT_UNMAPPED: none. */
+   number of the innermost open region; VT_UNMAPPED: none. count: number of waits that became this one. */
 struct vt_wait {
-    uint64_t from, to, ns, region;
+    uint64_t from, to, ns;
+    uint32_t region, count;
 };
 
 /* The reason why a location did not record: enum vt_lost, or one of these. */

@@ -174,7 +174,7 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
         calls = call(0, time, "work") + call(time, 400, "MPI_Coll", *((400, *event) for event in ends))
         events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
-    row = {"location": 1, "from": 100, "to": 400, "ns": waited, "region": region("work")}
+    row = {"location": 1, "from": 100, "to": 400, "ns": waited, "region": region("work"), "count": 1}
     table = sidecar.SidecarTable({name: np.array([value], "<u8") for name, value in row.items()})
     sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
     losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_COLUMNS = ("location", "from", "to", "ns", "region")
+_COLUMNS = ("location", "from", "to", "ns", "region", "count")
 
 
 class ProcessorWaits:
@@ -24,7 +24,8 @@ class ProcessorWaits:
 
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""
-        table = _table(trace)
+        known = waits_of(trace)
+        table = known.columns if known else {name: np.empty(0, np.uint64) for name in _COLUMNS}
         self._locations = trace.locations.rows
         self._location = trace.definitions.ids["locations"].rows(table["location"])
         self._region = trace.definitions.ids["regions"].rows(table["region"])
@@ -43,11 +44,11 @@ class ProcessorWaits:
         return found
 
 
-def _table(trace: Source) -> dict[str, Array]:
+def waits_of(trace: Source) -> sidecar.SidecarTable | None:
+    """The table of waits (unify/account/account.py); None: there is none, or it is damaged."""
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
-        if table := sidecar.read(trace.anchor.parent, *sidecar.WAITS, of):
-            return {name: table.columns[name] for name in _COLUMNS}
-    except (FormatError, KeyError):
-        pass  # a damaged table counts as none
-    return {name: np.empty(0, np.uint64) for name in _COLUMNS}
+        table = sidecar.read(trace.anchor.parent, *sidecar.WAITS, of)
+    except FormatError:
+        return None
+    return table if table and all(name in table.columns for name in _COLUMNS) else None
