@@ -18,6 +18,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify
 from support.build.run import vtrace as command
+from support.damage.failing_calls import inject, injected
 from support.tools import WAITS, call, need
 from vtrace.analysis.processor_waits import ProcessorWaits
 
@@ -107,6 +108,30 @@ def test_waits_in_an_import(build: Builder, tmp_path: Path, way: str) -> None:
     assert waited(found, 1, 2) > 0
     kinds = {one["kind"] for one in json.loads(command(tmp_path, "diagnose", "--json", "after").stdout)["findings"]}
     assert "noise" in kinds or "oversubscribed" in kinds
+
+
+@pytest.mark.parametrize("how", ["closes", "jumps"])
+def test_reading_is_interrupted(build: Builder, tmp_path: Path, how: str) -> None:
+    """The program closes the descriptor of a reading and opens a file with its number: vtrace neither reads nor closes
+    this file. Or a signal handler leaves the reading by siglongjmp: no descriptor stays open."""
+    program = str(build("interrupted_reading.c", compiler="gcc"))
+    slow = inject("fcntl:delay_enter=30000", tmp_path / "log")
+    done = call([*slow, program, how], tmp_path, {"VT_FILE_PREFIX": how} | WAITS, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), str(done)
+    unify(tmp_path, how)
+
+
+@pytest.mark.parametrize(("error", "again"), [("ENOENT", False), ("ENOSYS", False), ("EPERM", False), ("EMFILE", True)])
+def test_readings_end_where_there_are_no_times(build: Builder, tmp_path: Path, error: str, again: bool) -> None:
+    """In a new root directory without /proc, or where a filter refuses to open files, the runtime asks once. Without a
+    free descriptor it asks again."""
+    program = str(build("gaps.c", compiler="gcc"))
+    failing = inject(f"openat:error={error}", tmp_path / "log")
+    failing[1:1] = [word for path in ("/proc/thread-self/schedstat",) for word in ("-P", path)]
+    done = call([*failing, program], tmp_path, {"VT_FILE_PREFIX": "t"} | WAITS)
+    assert done.stdout == "done\n"
+    assert (injected(tmp_path / "log") > 1) == again
+    unify(tmp_path, "t")
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["diagnose", "vtunify --also diagnose"])
