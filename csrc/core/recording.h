@@ -14,8 +14,8 @@
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
 /* Writes the records of the calling thread to its files. */
 void vt_write_out(struct vt_location *l);
-/* Writes how long the thread of the location has waited for a processor since the last reading, if the chunk has room: at
-   the end of the thread or of the program, where nothing more is flushed. */
+/* Writes how long the calling thread, whose location is l, has waited for a processor since the last reading, if the chunk
+   has room: at the end of the thread or of the program, where nothing more is flushed. */
 void vt_put_last_wait(struct vt_location *l);
 /* Writes a FLUSH record for a flush that began at `begin` (ticks) and ends now. */
 void vt_tell_flush(struct vt_location *l, uint64_t begin);
@@ -232,8 +232,8 @@ struct vt_cpu_time {
     uint64_t user, system;
 };
 
-/* Returns the ns that the thread of a location has waited for a processor since the last call; 0 where the kernel does
-   not count them. */
+/* Returns the ns that the calling thread, whose location is l, has waited for a processor since the last call; 0 where the
+   kernel does not count them. */
 uint64_t vt_thread_waited(struct vt_location *l);
 /* Notes the waits of the main thread before recording, also those in earlier programs (exec). */
 void vt_thread_waits_start(void);

@@ -188,7 +188,7 @@ def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
     assert kinds[last - 1] == "PROCESSOR_WAIT"
 
 
-@pytest.mark.parametrize("who", ["main", "ends", "stays"])
+@pytest.mark.parametrize("who", ["main", "thread"])
 def test_waits_after_the_last_event(core: Path, tmp_path: Path, who: str) -> None:
     run(core, tmp_path, "wait-last", who, **WAITS)
     name = "1.events" if who == "main" else "10001.events"
