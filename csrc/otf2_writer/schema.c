@@ -82,7 +82,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define SAMPLE_SCAN(F, S)                                                                                              \
     F(S, frames) F(S, weights) F(S, nframes) F(S, nweights) F(S, samples) F(S, first_ticks) F(S, last_ticks)
 #define GAP(F, S) F(S, from) F(S, to) F(S, ns) F(S, count) F(S, classes) F(S, reason)
-#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, path)
+#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, count) F(S, path)
 #define NOTE(F, S) F(S, ns) F(S, marker) F(S, text)
 #define PARTS(F, S)                                                                                                    \
     F(S, clocks) F(S, doubtful) F(S, comm_first) F(S, comm_members) F(S, comm_repaired) F(S, nprocesses) F(S, ncomms)  \

@@ -166,9 +166,12 @@ struct vt_transcoded {
 };
 
 /* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. region: OTF2's
-   number of the innermost open region; VT_UNMAPPED: none. path: a hash of the open regions; VT_NO_PATH: unknown. */
+   number of the innermost open region; VT_UNMAPPED: none. count: number of waits that became this one. path: a hash of the
+   open regions; VT_NO_PATH: unknown. */
 struct vt_wait {
-    uint64_t from, to, ns, region, path;
+    uint64_t from, to, ns;
+    uint32_t region, count;
+    uint64_t path;
 };
 /* The hash of a call path (FNV-1a, with OTF2's numbers of regions for bytes): of the path without regions, and the
    factor. */

@@ -175,8 +175,8 @@ def without_processor(anchor: Path, *waits: tuple[Any, ...]) -> None:
         path = 0xCBF29CE484222325
         for each in innermost:
             path = (path ^ each) * 0x100000001B3 % 2**64
-        rows.append((*numbers, innermost[-1] if innermost else UNDEFINED, path))
-    names = ("location", "from", "to", "ns", "region", "path")
+        rows.append((*numbers, innermost[-1] if innermost else UNDEFINED, 1, path))
+    names = ("location", "from", "to", "ns", "region", "count", "path")
     table = sidecar.SidecarTable({
         name: np.array(column, "<u8") for name, column in zip(names, zip(*rows, strict=True), strict=True)
     })  # fmt: skip

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_COLUMNS = ("location", "from", "to", "ns", "region", "path")
+_COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
 class ProcessorWaits:
@@ -27,7 +28,8 @@ class ProcessorWaits:
 
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""
-        table = _table(trace)
+        known = waits_of(trace)
+        table = known.columns if known else {name: np.empty(0, np.uint64) for name in _COLUMNS}
         location = trace.definitions.ids["locations"].rows(table["location"])
         order = np.lexsort((table["from"], location))
         order = order[location[order] >= 0]
@@ -42,11 +44,7 @@ class ProcessorWaits:
     def paths(self, tree: Table) -> Array:
         """(waits,) the call path of each wait, a row of the tree; -1: unknown, or not in the tree. tree: of
         Trace.call_tree."""
-        ids = self._trace.regions["id"].tolist()
-        hashes = [records.PATH_START]
-        for parent, region in zip(tree["parent"].tolist()[1:], tree["region"].tolist()[1:], strict=True):
-            hashes.append((hashes[parent] ^ ids[region] % 2**64) * records.PATH_FACTOR % 2**64)
-        known = np.array(hashes, np.uint64)
+        known = path_hashes(tree, self._trace.regions["id"].tolist())
         order = np.argsort(known, kind="stable")
         at = order[np.minimum(np.searchsorted(known[order], self._path), len(known) - 1)]
         return np.where(known[at] == self._path, at, -1)
@@ -79,11 +77,19 @@ class ProcessorWaits:
         return found
 
 
-def _table(trace: Source) -> dict[str, Array]:
+def path_hashes(tree: Table, ids: Sequence[int]) -> Array:
+    """(paths,) the column `path` of waits in each call path. tree: of Trace.call_tree. ids: OTF2's, of its regions."""
+    hashes = [records.PATH_START]
+    for parent, region in zip(tree["parent"].tolist()[1:], tree["region"].tolist()[1:], strict=True):
+        hashes.append((hashes[parent] ^ ids[region] % 2**64) * records.PATH_FACTOR % 2**64)
+    return np.array(hashes, np.uint64)
+
+
+def waits_of(trace: Source) -> sidecar.SidecarTable | None:
+    """The table of waits (unify/account/account.py); None: there is none, or it is damaged."""
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
-        if table := sidecar.read(trace.anchor.parent, *sidecar.WAITS, of):
-            return {name: table.columns[name] for name in _COLUMNS}
-    except (FormatError, KeyError):
-        pass  # a damaged table counts as none
-    return {name: np.empty(0, np.uint64) for name in _COLUMNS}
+        table = sidecar.read(trace.anchor.parent, *sidecar.WAITS, of)
+    except FormatError:
+        return None
+    return table if table and all(name in table.columns for name in _COLUMNS) else None
