@@ -11,7 +11,7 @@ import click
 
 from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.commands.trace_command import Output, opened, stale_lines, titles, trace_command
-from vtrace.console import NORMAL, Console
+from vtrace.console import NORMAL, Console, say
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -152,7 +152,8 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
         made.append(sheets.iterations(diagnosis))
     if about == "io":
         numbers = io_story.read_io(diagnosis.facts)
-        click.echo(f"\n{plain(io_story.line(numbers))}")
+        click.echo()
+        say(io_story.line(numbers))
         made += io_story.sheets(numbers, top, where)
     shown = [each for each in made if each.rows and each.shown != []]
     if shown:

@@ -18,6 +18,7 @@ from vtrace.commands.trace_command import (
     trace_command,
     warn_of_caveats,
 )
+from vtrace.console import say
 from vtrace.errors import UsageError
 from vtrace.reports.table_names import METRIC_UNITS, PROFILE_SORTS, PROFILE_UNITS, SECTION_METRICS, TIMER_METRICS
 from vtrace.text import json_text, plain, shell_word
@@ -209,7 +210,7 @@ def _print_metrics(every_runs: list[list[CounterRun]], metrics: str, events: Pat
 
     def text() -> None:
         for line in part.caveats(trace):
-            click.echo(f"  {plain(line)}")
+            say(line, "  ")
         show([shown(made)])
         if made.columns[0].key == "function":
             word = shell_word(archive_of(trace))

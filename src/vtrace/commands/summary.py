@@ -11,7 +11,7 @@ import click
 
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.commands.trace_command import Output, opened, stale_lines, title, trace_command
-from vtrace.console import Console, some
+from vtrace.console import Console, say, some
 from vtrace.reports.table_names import SUMMARY_SORTS, SUMMARY_TABLES
 from vtrace.text import plain, shell_word
 
@@ -61,7 +61,7 @@ def command(trace: Trace, part: Selection, output: Output, tables: tuple[str, ..
         if not tables:
             click.echo(click.style(plain(title(trace)), bold=True))
         for line in numbers.caveats:
-            click.echo(f"  {plain(line)}")
+            say(line, "  ")
         if numbers.caveats:
             click.echo()
         if not tables:
@@ -115,8 +115,8 @@ def _show_findings(findings: list[Finding], trace: Trace) -> None:
     from vtrace.reports.diagnose_sheets import blocks
 
     if findings:
-        click.echo("Findings of vtrace diagnose; 100 % are the time of all threads")
-        for block in blocks(findings, trace.processes, (), details=False):
+        say("Findings of vtrace diagnose; 100 % are the time of all threads")
+        for block in blocks(findings, trace, (), details=False):
             click.echo(plain("\n".join(block)))
         click.echo()
 
@@ -168,5 +168,5 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
     pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples))]
     for name, text in pairs:
         if text:
-            click.echo(f"  {name.ljust(10)}  {plain(text)}")
+            say(text, f"  {name.ljust(10)}  ", " " * 14)
     click.echo()

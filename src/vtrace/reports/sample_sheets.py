@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from vtrace.analysis.activity import CLASSES, TRACING
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.console import some
+from vtrace.console import some, terminal_width
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.profile_sheets import sheet as profile_sheet
 from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.short_names import shortened
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -60,5 +61,7 @@ def line(made: Sheet) -> str:
     if not made.rows:
         return ""
     count = some(sum(row["samples"] for row in made.rows), "sample")
-    named = (f"{100 * row['share']:.3g} % {row['function']}" for row in made.rows[:_FIRST])
+    width, rows = terminal_width(), made.rows[:_FIRST]
+    short = shortened([row["function"] for row in made.rows], width // 2) if width else {}
+    named = (f"{100 * row['share']:.3g} % {short.get(row['function'], row['function'])}" for row in rows)
     return f"{count} in the program's own code: {', '.join(named)}"
