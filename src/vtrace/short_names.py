@@ -120,11 +120,27 @@ def path_parts(text: str) -> list[str]:
     return [*parts, text[begin:]]
 
 
-def folded(texts: list[str], room: int, *, are_paths: bool) -> list[list[str]]:
-    """Each text as lines of at most room characters: names are shortened, paths of calls have several lines."""
-    parts = [path_parts(text) if are_paths and len(text) > room else [text] for text in texts]
-    short = shortened((part for each in parts for part in each), room - len(" >") if are_paths else room)
+def folded(texts: list[str], room: int, *, kind: str) -> list[list[str]]:
+    """Each text as lines of at most room characters: names are shortened; call paths (kind path) have several lines,
+    the blanks before names of a tree stay, up to half of the room."""
+    if kind == "tree":
+        return _folded_tree(texts, room)
+    is_path = kind == "path"
+    parts = [path_parts(text) if is_path and len(text) > room else [text] for text in texts]
+    short = shortened((part for each in parts for part in each), room - len(" >") if is_path else room)
     return [_lines([short[part] for part in each], room) for each in parts]
+
+
+def _folded_tree(texts: list[str], room: int) -> list[list[str]]:
+    names = [path_parts(text.lstrip(" ")) for text in texts]
+    indents = [min(len(text) - len(text.lstrip(" ")), room // 2) for text in texts]
+    short = shortened((part for each in names for part in each), room - max(indents) - len(" >"))
+    found = []
+    for parts, indent in zip(names, indents, strict=True):
+        is_whole = sum(map(len, parts)) + len(" > ") * (len(parts) - 1) <= room - indent
+        lines = _lines(parts if is_whole else [short[part] for part in parts], room - indent)
+        found.append([" " * indent + line for line in lines])
+    return found
 
 
 def _lines(parts: list[str], room: int) -> list[str]:

@@ -44,5 +44,5 @@ def test_different_names_stay_different(names: list[str], room: int) -> None:
 def test_paths() -> None:
     path = "main > solve<vector<int> > const > a->b > operator>"
     assert path_parts(path) == ["main", "solve<vector<int> > const", "a->b", "operator>"]
-    (lines,) = folded([f"main > {LAPLACE} > well-known"], ROOM, are_paths=True)
+    (lines,) = folded([f"main > {LAPLACE} > well-known"], ROOM, kind="path")
     assert lines == ["main >", "Solver<...>::step(...) > well-known"] or all(len(line) <= ROOM for line in lines)

@@ -114,7 +114,7 @@ def command(
       vtrace profile heat --by timer --json             timers of the user API, for scripts
       vtrace profile one two three --by function        three runs side by side
     """
-    from vtrace.reports import profile_sheets, sheet
+    from vtrace.reports import path_tree, profile_sheets, sheet
 
     parts = [(trace, output.selected(trace)) for trace in traces]
     if metrics in _OF_UNIT.get(output.by, ()):
@@ -136,7 +136,10 @@ def command(
         if not made.rows:
             click.echo(_NO_ROWS)
             return
-        sheet.show([made if file else profile_sheets.shown(made)])
+        if numbers.by == "callpath":
+            sheet.show([path_tree.tree_sheet(numbers, output.sort, output.most)])
+        else:
+            sheet.show([made if file else profile_sheets.shown(made)])
         archive = shell_word(Path(output.archives[0]))
         if numbers.by == "function":
             output.console.note(

@@ -45,7 +45,8 @@ def _short(value: float) -> str:
 
 
 _SHOW: dict[str, Callable[[Any], str]] = {
-    "text": lambda value: plain(str(value)), "path": _path, "mark": lambda value: "yes" if value else "",
+    "text": lambda value: plain(str(value)), "tree": lambda value: plain(str(value)), "path": _path,
+    "mark": lambda value: "yes" if value else "",
     "count": _count, "ns": _seconds, "span": span, "ratio": _short,
     "share": lambda value: f"{value:.1f}", "fraction": lambda value: f"{100 * value:.1f}",
     "count difference": _signed(_count), "ns difference": _signed(_seconds),
@@ -57,8 +58,9 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 class Column:
     """A column. key: of the values in rows, for programs. head: for people, "" for columns that text omits.
 
-    kind: text, path (names from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, shown in a
-    unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of these.
+    kind: text, tree (text behind blanks), path (names from the outermost on), mark (yes or nothing), count, ns (shown
+    in s), span (ns, shown in a unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of
+    these.
     """
 
     key: str
@@ -72,7 +74,7 @@ class Column:
     @property
     def left(self) -> bool:
         """True for columns that are aligned to the left."""
-        return self.kind in ("text", "path")
+        return self.kind in ("text", "path", "tree")
 
     def show(self, value: Any) -> str:
         """The text of a value for people; `missing` for None, NaN and infinity."""
@@ -149,7 +151,7 @@ def _lines(columns: list[Column], rows: list[list[str]], width: int | None) -> I
     if width:
         for place, size in _narrowed(shown, widths, width).items():
             texts = [row[place] for row in rows]
-            cells[place] = folded(texts, max(size, len(texts[0])), are_paths=shown[place].kind == "path")
+            cells[place] = folded(texts, max(size, len(texts[0])), kind=shown[place].kind)
             widths[place] = max(len(line) for cell in cells[place] for line in cell)
     groups = _groups(widths, width)
     for number in range(len(rows)):
