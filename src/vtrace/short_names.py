@@ -102,7 +102,7 @@ def _brackets(name: str) -> str:
 
 
 def short_line(text: str, width: int | None) -> str:
-    """A line with names, shortened for a terminal of this width; None: whole."""
+    """A name, or a line with names, shortened to this width; None: whole."""
     return text if width is None else shortened([text], width)[text]
 
 

@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-struct DiscretisationOfTheLaplaceOperatorInThreeDimensions {
-};
-struct DiscretisationOfTheHelmholtzOperatorInThreeDimensions {
-};
+struct DiscretisationOfTheLaplaceOperatorInThreeDimensions {};
+struct DiscretisationOfTheHelmholtzOperatorInThreeDimensions {};
 
 using Options = std::map<std::string, std::vector<double>>;
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.analysis.findings.kinds import kind_of
+from vtrace.analysis.inlined import inlined, inlined_line
 from vtrace.commands.trace_command import Output, opened, stale_lines, title, trace_command
 from vtrace.console import Console, say, some
 from vtrace.reports.table_names import SUMMARY_SORTS, SUMMARY_TABLES
@@ -55,7 +56,7 @@ def command(trace: Trace, part: Selection, output: Output, tables: tuple[str, ..
     def head() -> dict[str, Any]:
         not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
         about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
-        return {**about, "findings": [one.told() for one in _findings(trace, part)]}
+        return {**about, "inlined": inlined(trace), "findings": [one.told() for one in _findings(trace, part)]}
 
     def text() -> None:
         if not tables:
@@ -165,6 +166,7 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
+    pairs += [("functions", inlined_line(trace))]
     pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples))]
     for name, text in pairs:
         if text:
