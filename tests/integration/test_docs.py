@@ -209,7 +209,7 @@ TYPED = {
     ),
     ("profile.md", "vtrace profile heat2d"): Typed(
         UNIFIED + "; for n in before after; do cp -r $DOCS/heat2d.trace $n.trace; done",
-        ("Functions by exclusive", "main > iterate", "MPI Rank 3"), after="cat lines.csv"
+        ("Functions by exclusive", "  main\n", "    iterate\n", "MPI Rank 3"), after="cat lines.csv"
     ),
     ("profile.md", "$ vtrace profile smp"): Typed(
         f"tar xJf {ROOT}/tests/archives/scorep-sampling.tar.xz; mv scorep-sampling smp"

@@ -11,7 +11,7 @@ import click
 
 from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.commands.trace_command import Output, opened, stale_lines, titles, trace_command
-from vtrace.console import NORMAL, Console, terminal_width
+from vtrace.console import NORMAL, Console, say, terminal_width
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -158,7 +158,8 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
         made += [each.cut(top, where if about else "all with --about processor --json") for each in waited]
     if about == "io":
         numbers = io_story.read_io(diagnosis.facts)
-        click.echo(f"\n{plain(io_story.line(numbers))}")
+        click.echo()
+        say(io_story.line(numbers))
         made += io_story.sheets(numbers, top, where)
     shown = [each for each in made if each.rows and each.shown != []]
     if shown:

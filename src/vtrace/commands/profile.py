@@ -19,6 +19,7 @@ from vtrace.commands.trace_command import (
     trace_command,
     warn_of_caveats,
 )
+from vtrace.console import say
 from vtrace.errors import UsageError
 from vtrace.reports.table_names import (
     ALLOCATION_SORTS,
@@ -143,7 +144,7 @@ def command(
       vtrace profile heat --by allocation               who allocates memory, and what is never freed
       vtrace profile one two three --by function        three runs side by side
     """
-    from vtrace.reports import profile_sheets, sheet
+    from vtrace.reports import path_tree, profile_sheets, sheet
 
     parts = [(trace, output.selected(trace)) for trace in traces]
     if metrics in _OF_UNIT.get(output.by, ()):
@@ -165,7 +166,10 @@ def command(
         if not made.rows:
             click.echo(_NO_ROWS)
             return
-        sheet.show([made if file else profile_sheets.shown(made)])
+        if numbers.by == "callpath":
+            sheet.show([path_tree.tree_sheet(numbers, output.sort, output.most)])
+        else:
+            sheet.show([made if file else profile_sheets.shown(made)])
         archive = shell_word(Path(output.archives[0]))
         if numbers.by == "function":
             output.console.note(
@@ -239,7 +243,7 @@ def _print_metrics(every_runs: list[list[CounterRun]], metrics: str, events: Pat
 
     def text() -> None:
         for line in part.caveats(trace):
-            click.echo(f"  {plain(line)}")
+            say(line, "  ")
         show([shown(made)])
         if made.columns[0].key == "function":
             word = shell_word(archive_of(trace))

@@ -13,10 +13,11 @@ from vtrace.analysis.activity import CLASSES, TRACING, USER
 from vtrace.analysis.own_code import OwnCode
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.console import some
+from vtrace.console import some, terminal_width
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.profile_sheets import sheet as profile_sheet
 from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.short_names import shortened
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -74,6 +75,9 @@ def line(made: Sheet, trace: Source, costs: Costs | None) -> str:
     for name, at, ns in zip(names.tolist(), of.tolist(), (own["count"] * own["ns"]).tolist(), strict=True):
         sums[str(name)] += round(ns) if at >= 0 else 0
     whole = next((row["exclusive_ns"] / row["share"] for row in made.rows if row["share"]), 1.0)
-    named = [f"{100 * ns / whole:.3g} % {name}" for name, ns in sums.most_common(_FIRST) if ns]
+    first = [(name, ns) for name, ns in sums.most_common(_FIRST) if ns]
+    width = terminal_width()
+    short = shortened([name for name, _ in first], width // 2) if width else {}
+    named = [f"{100 * ns / whole:.3g} % {short.get(name, name)}" for name, ns in first]
     count = some(int(own["count"].sum()), "sample")
     return f"{count} in the program's own code" + (f": {', '.join(named)}" if named else "")

@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
+from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table
 from vtrace.console import ranges, some
@@ -93,6 +94,8 @@ def limits(facts: RunFacts) -> Iterator[str]:
     if window.start is not None or window.stop is not None:
         yield "a part of the run: waits for calls outside of --from and --to are left out"
     yield from window.caveats(trace)
+    if known := inlined_line(trace):
+        yield f"{known} (compile them with __attribute__((noinline)) to record them)"
 
 
 def _makers(facts: RunFacts) -> Iterator[str]:

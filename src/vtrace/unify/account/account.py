@@ -56,7 +56,7 @@ def account(
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
         merged.definitions.properties = properties(
-            run, first, reading=reading, rows=rows, clocks=agreement, samples=samples, loops=merged.definitions.loops
+            run, first, reading=reading, rows=rows, clocks=agreement, samples=samples, definitions=merged.definitions
         )
     return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, samples["lost"])])
 
