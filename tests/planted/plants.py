@@ -149,18 +149,15 @@ def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[P
     """The properties of thread_plants.c and pool_plants.cpp on n threads."""
     each = 1e-3 * ms * STEPS
     uneven = Cause(kind="thread_imbalance", function="chemistry", loss=each * (n - 1))
+    met = Cause(kind="thread_imbalance", function="chemistry", words="pthread_barrier_wait", loss=each * (n - 1))
     plain, locks = ("run", "cc", *(("sample",) * computes)), ("locks", "cc locks")
     unknown = Cause(to_record="VT_PTHREAD=locks")
     starved = Cause(kind="starved_threads", words="pthread_cond_wait")
     pool = "pool_plants.cpp"
     rows: list[tuple[str, Cause | None, tuple[str, ...], str]] = [
         ("uneven_threads", uneven, plain, ""),
-        (
-            "at_thread_barrier",
-            Cause(kind="thread_imbalance", words="pthread_barrier_wait", loss=each * (n - 1)),
-            plain,
-            "",
-        ),
+        ("at_thread_barrier", met, locks, ""),
+        ("at_thread_barrier", unknown, ("run", "cc"), ""),
         ("healthy_threads", None, plain, ""),
         ("healthy_thread_barrier", None, plain, ""),
         ("healthy_mutex", None, (*plain, *locks), ""),

@@ -261,12 +261,20 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     if not waits.rows:
         return
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
+    place = place_text(facts.trace, waits.paths, path)
+    if facts.sampled:
+        serial = np.unique(waits["partner"][waits["path"] == path]).tolist()
+        sampled = facts.sampled.longer(facts.names(path, waits.paths), serial, [])
+        place = sampled.text if sampled else place
     locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
     text = (
         f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
-        f"parallel regions, most of it while {place_text(facts.trace, waits.paths, path)} runs on one thread"
+        f"parallel regions, most of it while {place} runs on one thread"
     )
-    yield _finding(facts, "omp_serial", waits, path, text=text)
+    here = waits.take(waits["path"] == path)
+    waited = facts.without_processor_in(int(waits.paths["region"][path]))[here["partner"]]
+    ns = min(int(here["time_ns"].sum()), round(waited.sum()))
+    yield _finding(facts, "omp_serial", waits, path, text=text, processor_ns=ns)
 
 
 @rule()
