@@ -358,7 +358,7 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers, one = diagnosis.facts, diagnosis.mpi, diagnosis.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
-    mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
+    mpi = np.where((CLASS_OF[facts.activity] == MPI) & ~facts.io, facts.exclusive(facts.rows), 0)  # io_time has MPI-IO
     start_and_end = int(mpi[facts.management].sum())
     mpi[facts.management] = 0
     loss = int(one["elapsed_ns"][0] - one["ideal_ns"][0]) * max(1, int(one["processes"][0])) - start_and_end
