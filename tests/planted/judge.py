@@ -63,6 +63,8 @@ def is_right(finding: Finding, plant: Plant, mode: str) -> bool:
         return False
     if cause.words not in finding.text or cause.thread not in finding.culprit:
         return False
+    if cause.iteration >= 0 and not any(cause.iteration - one in (0, 1) for one in iterations(finding)):
+        return False
     return mode not in KNOWS_FUNCTIONS or cause.function in " ".join([finding.text, *finding.callpath])
 
 
@@ -71,6 +73,14 @@ def culprits(finding: Finding) -> list[int]:
     named = re.match(r"ranks? ([\d,-]+)", finding.culprit)
     spans = [part.split("-") for part in named[1].strip(",").split(",")] if named else []
     return [rank for span in spans for rank in range(int(span[0]), int(span[-1]) + 1)]
+
+
+def iterations(finding: Finding) -> list[int]:
+    """The numbers in a sentence: "iterations 3, 7 to 8 of step" are 3, 7, 8. Without functions an iteration is the time
+    between two calls of MPI, so that a step's work is in the iteration before."""
+    named = re.match(r"iterations? ([\d, to]+)", finding.text)
+    spans = re.findall(r"(\d+)(?: to (\d+))?", named[1]) if named else []
+    return [number for first, last in spans for number in range(int(first), int(last or first) + 1)]
 
 
 def record(build: Builder, plant: Plant, mode: str, where: Path) -> Diagnosis:
