@@ -33,7 +33,7 @@ from vtrace.analysis.written_scan import WrittenScan
 _MOST = 7
 """The most findings."""
 _MOSTLY = 0.5
-"""Slow iterations explain an imbalance with the same culprit if they lose at least this part of its loss."""
+"""A finding explains another one with the same cause if it loses at least this part of the other's loss."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -138,7 +138,7 @@ def _explains(finding: Finding, other: Finding) -> bool:
     """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
     same culprit."""
     if finding.kind in kind_of(other.kind).explained_by:
-        return finding.share >= LEAST
+        return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
     same = finding.kind == "slow_iterations" and other.kind == "imbalance" and finding.culprit == other.culprit
     return same and finding.loss_ns >= _MOSTLY * other.loss_ns
 

@@ -12,7 +12,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place, part_of
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text, named_place, part_of
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array
@@ -23,6 +23,11 @@ _SOME = 0.01
 """A process loses time if it loses this part of the largest loss of a process."""
 _PERIODIC, _LISTED = 3, 4
 """At least so many outliers at equal distances are periodic; a sentence lists so many others."""
+_SIMILAR = 0.25
+"""Periodic outliers lose at least this part of the largest loss of an outlier."""
+_REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
+"""Periodic outliers are this part of the outliers; their places by the period differ by so much. More outliers are not
+searched for a period."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +78,28 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
     """The slow iterations by cause: all together if they are periodic, else those that alone lose least (ns)."""
     losses = {run: iterations.loss(*run) for run in iterations.slow}
     runs = sorted(losses, key=lambda run: -losses[run])
-    if _period([first for first, _ in iterations.slow]):
-        periodic = sum(losses.values()) >= least
-        return [_Outliers(runs=iterations.slow, slow=slow_path(facts, iterations, *runs[0]))] if periodic else []
+    similar = [run for run in iterations.slow if losses[run] >= _SIMILAR * losses[runs[0]]]
+    if regular := _regular([first for first, _ in similar]):
+        runs = [run for run in similar if run[0] in regular]
+        if sum(losses[run] for run in runs) < least:
+            return []
+        slowest = max(runs, key=lambda run: losses[run])
+        return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest))]
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
         slow = slow_path(facts, iterations, *run)
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
+
+
+def _regular(places: list[int]) -> list[int]:
+    """The places at equal distances, if these are nearly all; else none. Noise makes others slow now and then."""
+    found: list[int] = []
+    for period in {*np.diff(places).tolist()} if len(places) <= _MANY else ():
+        for base in places[: len(places) // 2 + 1]:
+            apart = [place for place in places if (place - base + 1) % period <= _NEIGHBOURS]
+            found = apart if _period(apart) and len(apart) > len(found) else found
+    return found if len(found) >= _REGULAR * len(places) else []
 
 
 def _period(places: list[int]) -> int:
@@ -102,10 +121,11 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
     place = _place(facts, iterations, slow, runs)
     culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
+    called = callers_text(facts.trace, facts.paths, slow.path) if slow.path and place.names == slow.names else ""
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
-        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}, {more}",
+        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}{called}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
         certainty=ESTIMATE, processor_ns=round(loss * _processor_share(facts, iterations, outliers)),
         start=slow.begin, stop=slow.end,

@@ -15,7 +15,7 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
@@ -26,7 +26,10 @@ _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
 _MOST = 20
 """The most causes to examine."""
-_MOSTLY = 0.5
+_MOSTLY, _WRONG = 0.5, 0.3
+"""The share of waits that wrong order of messages explains, from which on the sentence tells the order."""
+_OF_ONE_MESSAGE = ("MPI_Recv", "MPI_Mrecv", "MPI_Wait")
+"""Calls that wait for one message."""
 _NEARLY_ALL, _SOME = 0.99, 0.01
 """From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
 cause from the second share of the cause's largest place on."""
@@ -201,7 +204,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
             names, place, source = sampled.names, sampled.text, sampled.source
-    text = _sentence(cause, culprits, place + _other_places_text(facts, delays.paths, cause), is_io)
+    where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
+    text = _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -212,7 +216,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
-        text=text + _waits_text(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
+        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, answers.waits.take(rows)),
+        region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
         processor_ns=cause.processor_ns,
@@ -248,12 +253,29 @@ def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: A
     return round(sum(pool.take_of_mpi(row, cause.delays_ns.get(row, 0) / waiting) * waiting for row in equal))
 
 
-def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
+def _order_text(facts: RunFacts, waits: Table) -> str:
+    """Words about messages that arrive meanwhile, if many of these waits are for one message, in the wrong order."""
+    names = np.append(facts.trace.regions["name"].astype(str), "")[waits.paths["region"][waits["path"]]]
+    wrong = (waits["kind"] == waits.kinds.index("mpi_latesender_wo")) & np.isin(names, _OF_ONE_MESSAGE)
+    mostly = int(waits["time_ns"][wrong].sum()) >= _WRONG * int(waits["time_ns"].sum()) > 0
+    return ", while messages that were sent earlier arrive: receive in the order of sending" * mostly
+
+
+def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
+    """True if the processes that are no culprits do much of the I/O."""
+    n = facts.numbers.take(facts.io[facts.numbers["path"]])
+    theirs = n["exclusive"][~np.isin(n["location"], cause.locations)]
+    return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
+
+
+def _sentence(facts: RunFacts, cause: _Cause, culprits: str, place: str, *, is_io: bool) -> str:
     """The cause in words, for the loss behind them."""
     if cause.kind == "imbalance":
         return f"{culprits} take{'s' * (len(cause.locations) == 1)} longer in {place} than the others: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
+        if _others_do_io(facts, cause):
+            return f"{culprits} take{'s' * (do == 'does')} longer for I/O than the others, {place}, which wait: "
         return f"{culprits} {do} the I/O alone, {place}, while the others wait: "
     if is_io:
         return f"ranks wait for each other's I/O, {place}: "
@@ -396,7 +418,7 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers, one = diagnosis.facts, diagnosis.mpi, diagnosis.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
-    mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
+    mpi = np.where((CLASS_OF[facts.activity] == MPI) & ~facts.io, facts.exclusive(facts.rows), 0)  # io_time has MPI-IO
     start_and_end = int(mpi[facts.management].sum())
     mpi[facts.management] = 0
     loss = int(one["elapsed_ns"][0] - one["ideal_ns"][0]) * max(1, int(one["processes"][0])) - start_and_end

@@ -454,6 +454,18 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
     return f"{name} in {inside}" + (f" ({_short(where)})" if where else "")
 
 
+def callers_text(trace: Source, paths: Table, path: int) -> str:
+    """Words about the caller of a path's region, if this is a function of the program that several functions of the
+    program call; else ""."""
+    regions, above = paths["region"], int(paths["parent"][path])
+    user = np.append(CLASS_OF[trace.regions["activity"]] == USER, False)
+    same = np.flatnonzero((regions == regions[path]) & user[regions])
+    callers = np.unique(regions[paths["parent"][same]])
+    if not path_source(trace, paths, path) or not user[regions[path]] or np.count_nonzero(user[callers]) < 2:
+        return ""
+    return f", called by {place_text(trace, paths, above)}"
+
+
 def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
     """place_text of the path with these names."""
     row = find_path(facts, names)

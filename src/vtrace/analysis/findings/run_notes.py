@@ -26,6 +26,10 @@ UNNAMED = "functions that were not recorded"
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
+_CREATORS = ("pthread_create", "thrd_create")
+"""Functions that create threads, if they are recorded."""
+_OPEN_QUESTIONS = ("thread_imbalance", "computation", "noise", "oversubscribed")
+"""Kinds of findings beside which waits for locks may be the cause of a loss."""
 _MOST = 1 << 16
 """The most cores of a list to count, since a damaged list may have any numbers."""
 
@@ -119,7 +123,18 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     is_needed = (unnamed or unknown) and not facts.sampled
-    return "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc" * is_needed
+    functions = ["to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"] * is_needed
+    return "; ".join([*functions, *_locks_to_record(facts, findings)])
+
+
+def _locks_to_record(facts: RunFacts, findings: Sequence[Finding]) -> Iterator[str]:
+    """Words about waits for locks, which may be the cause if threads of a process seem to work for different times, or
+    if nothing else is found."""
+    trace = facts.trace
+    threads = np.any(np.isin(trace.regions["name"].astype(str), _CREATORS))
+    open_question = all(one.kind in _OPEN_QUESTIONS for one in findings)
+    if threads and open_question and trace.vtrace.get("SETTINGS", {}).get("VT_PTHREAD") == "yes":
+        yield "to see waits for locks and conditions: VT_PTHREAD=locks"
 
 
 def died(trace: Source) -> str:

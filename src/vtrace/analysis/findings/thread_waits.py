@@ -255,17 +255,15 @@ def _of(calls: Array, *kinds: int) -> Array:
 
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, its other OpenMP threads are idle: one wait for each idle
-    thread and each call path of the process's first thread."""
+    thread and each call path of the process's first thread. The root is the time outside of recorded calls."""
     n = facts.numbers
     workers: dict[int, list[int]] = {}
     for process, row in facts.workers:
         workers.setdefault(facts.masters[process], []).append(row)
     serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
-    rows = [
-        (path, worker, master, ns)
-        for path, master, ns in zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)
-        for worker in workers[master]
-    ]
+    spent = [*zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)]
+    spent += [(0, master, ns) for master in workers if (ns := int(facts.times[master, -1]))]
+    rows = [(path, worker, master, ns) for path, master, ns in spent for worker in workers[master]]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
     return Waits(
         kind=np.full(len(rows), IDLE), path=path, location=location, partner=partner, partner_path=path, time=time
