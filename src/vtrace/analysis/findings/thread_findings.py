@@ -79,9 +79,9 @@ def _culprits_text(trace: Source, locations: list[int]) -> str:
 def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int = 0, **values: Any) -> Finding:
     """A finding about all of these waits. more: ns of other waits that belong to the loss, or minus a part of these."""
     about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
-    loss = int(waits["time_ns"].sum()) + more
+    loss, waited = int(waits["time_ns"].sum()) + more, int(waits["processor_ns"].sum())
     return facts.finding(
-        kind, loss, path, waits.paths, locations=waits["location"], processor_ns=min(loss, int(waits["processor_ns"].sum())),
+        kind, loss, path, waits.paths, locations=waits["location"], processor_ns=min(loss, waited),
         evidence=("diagnose", "--about", about), **values,
     )  # fmt: skip
 
