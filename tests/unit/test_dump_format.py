@@ -91,7 +91,7 @@ def test_definitions(run: Path) -> None:
     assert fields[27] == {"id": 2, "addresses": [0x400010, 0x400020]}
     assert fields[28] == {"ticks": 1200, "peer": 0, "peer_ticks": 7200, "error": 3}
     assert fields[34:] == [
-        {"clock": "CPU", "period": 10_000_000, "tick": 4_000_000, "signal": 64},
+        {"clock": "CPU", "period": 10_000_000, "tick": 4_000_000, "signal": 64, "event": None},
         {"location": 0, "samples": 3, "weight": 30_000_000, "overruns": 1, "lost": 0, "overwritten": 0,
          "ends": [2, 1, 0, 0, 0]},
         {"id": 1, "name": "Solver.step", "file": "solve.py", "line": 12, "lines": "8000"},

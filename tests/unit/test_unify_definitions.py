@@ -40,7 +40,7 @@ GOOD: dict[str, list[Any]] = {
     "NOTE": ["on a Monday"],
     "USER_COMM": [1, "queue"],
     "MEMBER": [9, 1, "rates"],
-    "SAMPLING": [1, 10_000_000, 4_000_000, 40],
+    "SAMPLING": [1, 10_000_000, 4_000_000, 40, None],
     "SAMPLES": [3, 50, 500_000_000, 2, 1, 0, b"\x31" + bytes(7) + b"\1" + bytes(7)],
     "PYTHON_CODE": [1, "Solver.step", "solve.py", 12, b"\x80\0"],
     "COMM_GRID": [1, b"\4\0\0\0\2\0\0\0", 1],

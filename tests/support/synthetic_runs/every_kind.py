@@ -49,7 +49,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["NOTE"], "made on a Monday"],
     [D["USER_COMM"], 1, "queue"],
     [D["MEMBER"], D["METRIC"], 1, "weather"],
-    [D["SAMPLING"], 1, 10_000_000, 4_000_000, 64],
+    [D["SAMPLING"], 1, 10_000_000, 4_000_000, 64, None],
     [D["SAMPLES"], 0, 3, 30_000_000, 1, 0, 0, struct.pack("<5Q", 2, 1, 0, 0, 0)],
     [D["PYTHON_CODE"], 1, "Solver.step", "solve.py", 12, b"\x80\0"],
     [D["COMM_GRID"], 3, struct.pack("<I", 1), 1],

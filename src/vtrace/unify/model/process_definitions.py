@@ -192,7 +192,7 @@ class Sampling(NamedTuple):
     tick: int
     signal: int
     event: str | None = None
-    sidecar: int = 0
+    sidecar: int | None = None
 
 
 class PythonCode(NamedTuple):
