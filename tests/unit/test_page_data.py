@@ -22,6 +22,7 @@ from support.synthetic_runs import archives, uneven, viewed
 from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
+from vtrace.analysis.selection import Selection
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
@@ -250,6 +251,18 @@ def test_search(asked: Asked, trace: reader.Trace) -> None:
                 low, high = (start + (stop - start) * (at + n) / 50 for n in (0, 1))
                 touching = [c for c in inside if c.location == location and c.begin < high and c.end > low]
                 assert marks[number][at] > 0 or not touching, (number, at)
+
+
+def test_findings_of_the_run_and_of_a_window(asked: Asked, trace: reader.Trace) -> None:
+    """The list of the whole run stays the same in each window, and is that of the diagnosis."""
+    shown = asked.site.shown[0].trace
+    windows = [{"rows": "", "from": begin, "to": begin + trace.length // 4} for begin in (0, trace.length // 2)]
+    told = [[one["text"] for one in asked.table("panel", name="findings", **w).notes["findings"]] for w in windows]
+    assert told[0] == told[1] == [one.text for one in shown.diagnosis(Selection()).findings]
+    assert told[0]
+    here = [[one["text"] for one in asked.table("panel", name="findings_here", **w).notes["findings"]] for w in windows]
+    expected = [shown.diagnosis(Selection.of(w["from"], w["to"])).findings for w in windows]
+    assert here == [[one.text for one in each] for each in expected]
 
 
 def test_panels(asked: Asked, trace: reader.Trace) -> None:

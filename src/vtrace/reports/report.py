@@ -19,7 +19,7 @@ from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.questions.io_files import reduce_io
 from vtrace.analysis.questions.timeline_data import location_names, span
-from vtrace.analysis.selection import Patterns
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.trace import Trace
 from vtrace.console import some
 from vtrace.errors import VtraceError
@@ -139,12 +139,14 @@ def _lead(numbers: ReportNumbers) -> str:
 
 
 def _findings(numbers: ReportNumbers) -> str:
-    """The findings that vtunify --diagnose has stored, for a report of the whole run."""
-    found = None if numbers.window.text else stored_findings(numbers.trace)
+    """The findings of vtrace diagnose; of the whole run those that vtunify --diagnose has stored, if it has."""
+    trace, window = numbers.trace, numbers.window if numbers.window.text else Selection()
+    stored = stored_findings(trace) if window == Selection() else None
+    found = trace.diagnosis(window).findings if stored is None else stored
     items = "".join(
         f"<li>{html_text(one.headline(': '))} <small>{html_text(one.doubts)}</small>"
         f" <code>{html_text(one.command)}</code>"
-        for one in found or []
+        for one in found
     )
     return f"<ol class=findings aria-label=Findings>{items}</ol>" if items else ""
 

@@ -48,9 +48,10 @@ class PanelData:
 
     def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]], sampled: bool) -> None:
         self._trace, self._findings, self._sampled = trace, findings, sampled
+        self._found: Sequence[Any] | None = None
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
-            "findings": self._coverage, "profile": self._profile, "flame": self._flame, "matrix": self._matrix,
-            "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
+            "findings": self._of_run, "findings_here": self._of_part, "profile": self._profile, "flame": self._flame,
+            "matrix": self._matrix, "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
         }  # fmt: skip
         if sampled:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
@@ -65,11 +66,19 @@ class PanelData:
         ask(self._trace, [question], Selection.of(**part))
         return question.answer()
 
-    def _coverage(self, part: dict[str, Any]) -> Content:
-        """Findings, and lines about missing events."""
+    def _of_run(self, part: dict[str, Any]) -> Content:
+        """Findings of the whole run, whatever the window, and lines about missing events."""
+        if self._found is None:
+            self._found = self._findings()
+        return self._told(self._found, part)
+
+    def _of_part(self, part: dict[str, Any]) -> Content:
+        return self._told(self._findings(**part), part)
+
+    def _told(self, findings: Sequence[Any], part: dict[str, Any]) -> Content:
         lines = [plain(line) for line in self._trace.caveats(part["locations"], part["start"], part["stop"])]
         found = []
-        for each in self._findings(**part)[:_FINDINGS]:
+        for each in findings[:_FINDINGS]:
             texts = {name: plain(str(getattr(each, name))) for name in _FINDING_TEXTS}
             times = {"loss_ns": each.loss_ns, "share": each.share, "start": each.start, "stop": each.stop}
             found.append(texts | times)

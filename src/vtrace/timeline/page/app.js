@@ -332,6 +332,9 @@ export class App {
     this.settle();
   }
 
+  /** The panel of findings shows those of the window, not those of the whole run. */
+  findingsHere = false;
+
   /** Set by the panels. */
   nextPanel() {}
 }

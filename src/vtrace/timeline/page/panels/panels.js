@@ -100,17 +100,22 @@ async function show(app) {
   if (state.panel === 'compare') return showDifferences(app);
   if (!make) return;
   panel.classList.add('waits');
+  const ofRun = state.panel === 'findings' && !app.findingsHere, name = state.panel === 'findings' && app.findingsHere ? 'findings_here' : state.panel;
   const parts = await Promise.all(app.traces.map(async (trace, number) => {
     const part = chosen(state, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration);
-    const found = await app.client.table('panel', {trace: number, name: state.panel, ...part}, `panel ${number}`);
+    const found = await app.client.table('panel', {trace: number, name, ...part}, `panel ${number}`);
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
-      element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      element('p', {className: 'hint'}, ofRun ? 'the whole run' : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));
   if (parts.some((part) => !part) || app.store.state.panel !== state.panel) return;
   panel.classList.remove('waits');
-  fill(panel, ...parts.flatMap((part) => part || []));
+  const other = state.panel === 'findings' && button(ofRun ? 'findings of this window' : 'findings of the whole run', () => {
+    app.findingsHere = ofRun;
+    show(app);
+  }, {id: 'other-findings'});
+  fill(panel, other, ...parts.flatMap((part) => part || []));
 }
 
