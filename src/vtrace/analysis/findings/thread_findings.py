@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings about threads: barriers, OpenMP's serial parts, critical regions and locks, threads that end early."""
+"""Findings about threads: barriers, OpenMP's serial parts, threads that end early."""
 
 from __future__ import annotations
 
@@ -8,65 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.findings.culprits import by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, location_text, locations_text, place_text
-from vtrace.analysis.findings.thread_waits import (
-    API,
-    CRITICAL,
-    EARLY_END,
-    EXPLICIT,
-    IDLE,
-    IMPLICIT,
-    KINDS,
-    MUTEX,
-    THREAD_BARRIER,
-)
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.thread_waits import EARLY_END, EXPLICIT, IDLE, IMPLICIT, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Table, add_up, group
+from vtrace.analysis.table import Table, add_up
 
 if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
+    pass
 
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
-_MOST_OF, _SOME = 0.6, 0.02
-"""A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
-
-
-def _by_region(waits: Table, *kinds: int) -> Iterator[tuple[Table, int, str]]:
-    """The waits of some kinds in each region, the path with the most time, and the time in words."""
-    waits = waits.take(np.isin(waits["kind"], kinds))
-    first, member = group([waits.paths["region"][waits["path"]]])
-    for number in range(len(first)):
-        mine = waits.take(member == number)
-        yield mine, int(mine["path"][np.argmax(mine["time_ns"])]), span(int(mine["time_ns"].sum()))
-
-
-def _culprits(facts: RunFacts, waits: Table) -> list[int]:
-    """The partner that most time is waited for. If no partner is, the partner of each process for which most time of
-    this process is waited, if most time of all is waited for these partners together."""
-    first, member = group([waits["partner"]])
-    by, sums = waits["partner"][first], add_up(member, waits["time_ns"], len(first))
-    process = facts.trace.places.process[by]
-    whole, best = int(sums.sum()), int(np.argmax(sums))
-    if sums[best] >= _MOST_OF * whole:
-        return [int(by[best])] if by[best] >= 0 else []
-    found = {}
-    for number in np.unique(process[by >= 0]).tolist():
-        mine = np.flatnonzero((process == number) & (by >= 0))
-        most = int(mine[np.argmax(sums[mine])])
-        if sums[most] >= max(_MOST_OF * int(sums[mine].sum()), _SOME * whole):
-            found[int(by[most])] = int(sums[most])
-    return [*found] if sum(found.values()) >= _MOST_OF * whole else []
-
-
-def _culprits_text(trace: Source, locations: list[int]) -> str:
-    """Locations of different processes in a sentence."""
-    if len(locations) < 2:
-        return location_text(trace, locations[0]) if locations else ""
-    names = {*trace.locations["name"][locations].tolist()}
-    return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
 
 
 def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
@@ -115,9 +69,9 @@ def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
 def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits in barriers, by region."""
     facts = diagnosis.facts
-    for waits, path, loss in _by_region(diagnosis.thread_waits, EXPLICIT, IMPLICIT, THREAD_BARRIER):
-        culprits = _culprits(facts, waits)
-        culprit, where = _culprits_text(facts.trace, culprits), _barrier_text(facts, waits.paths, path)
+    for waits, path, loss in by_region(diagnosis.thread_waits, EXPLICIT, IMPLICIT, THREAD_BARRIER):
+        culprits = culprits_of(facts, waits)
+        culprit, where = culprits_text(facts.trace, culprits), _barrier_text(facts, waits.paths, path)
         if culprits:
             reason = f"most of it for {culprit}, which {'has' if len(culprits) == 1 else 'have'} more work"
         else:
@@ -126,28 +80,6 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
         text = f"threads wait {loss} {where}: {reason}"
         ns = _of_processor(facts, waits, culprits)
         yield _finding(facts, kind, waits, path, text=text, culprit=culprit, processor_ns=ns)
-
-
-@rule(
-    FindingKind(
-        "lock",
-        "waits for locks and critical regions ([waits of threads](#waits-of-threads))",
-        about=("waits", "openmp"),
-        action="hold the lock for a shorter time, or use several locks",
-    )
-)
-def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """Waits for locks, by region."""
-    facts = diagnosis.facts
-    for waits, path, loss in _by_region(diagnosis.thread_waits, CRITICAL, API, MUTEX):
-        count = int(waits["count"].sum())
-        locations = sorted({*waits["location"].tolist()})
-        text = (
-            f"{locations_text(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} for the lock "
-            f"of {place_text(facts.trace, waits.paths, path)}, {'once' if count == 1 else f'{count:,} times'}"
-        )
-        culprit = _culprits_text(facts.trace, _culprits(facts, waits))
-        yield _finding(facts, "lock", waits, path, text=text, culprit=culprit)
 
 
 @rule(
@@ -177,9 +109,9 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
 def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Threads that end before others with which they are joined."""
     facts = diagnosis.facts
-    for waits, path, loss in _by_region(diagnosis.thread_waits, EARLY_END):
-        culprits, early = _culprits(facts, waits), sorted({*waits["location"].tolist()})
-        culprit, until = _culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
+    for waits, path, loss in by_region(diagnosis.thread_waits, EARLY_END):
+        culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
+        culprit, until = culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
         lead = f"{'together ' * several}{loss} before "
         text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"

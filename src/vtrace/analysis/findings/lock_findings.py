@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about locks and conditions: which call waits, who holds the lock or signals, in which call, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.findings.culprits import by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.lock_waits import Site, site_of
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array, Table
+
+_MOST_OF = 0.6
+"""A call with at least this share of a loss is named as its cause."""
+
+
+class _Calls:
+    """The calls of locks in single waits, as places in the program: by vtrace's record, else by the call path."""
+
+    def __init__(self, facts: RunFacts, waits: Table) -> None:
+        self.facts, self.waits, self.strings = facts, waits, facts.trace.definitions.strings
+        self.sites: dict[int, Site | None] = {-1: None}
+
+    def site(self, number: int) -> Site | None:
+        if number not in self.sites:
+            self.sites[number] = site_of(self.strings.get(number, ""))
+        return self.sites[number]
+
+    def text(self, site: int, path: int) -> str:
+        """A call in a sentence, "" if unknown: pthread_mutex_lock in take (pool.cpp:20)."""
+        known = self.site(site)
+        if known and path >= 0:
+            return f"{self.facts.region(path, self.waits.paths)} in {known}"
+        if path >= 0:
+            return place_text(self.facts.trace, self.waits.paths, path)
+        return str(known or "")
+
+    def groups(self) -> Iterator[Table]:
+        """The waits by the place of the call that waits."""
+        texts = np.array([self.text(*pair) for pair in zip(*self._pairs("site", "path"), strict=True)])
+        for text in np.unique(texts).tolist():
+            yield self.waits.take(texts == text)
+
+    def cause(self, mine: Table) -> tuple[str, Site | None]:
+        """The call that held the lock or signalled for most of the time of some waits, and its place; "", None for
+        none. Holders before the first wait may be known by a line in a header only: these count if no other does."""
+        known = np.array([self.site(number) is not None for number in mine["by_site"].tolist()], bool)
+        mine = mine.take(known) if known.any() else mine
+        of: dict[str, int] = {}
+        sites: dict[str, Site | None] = {}
+        pairs = zip(*(mine[name].tolist() for name in ("by_site", "partner_path", "time_ns")), strict=True)
+        for site, path, time in pairs:
+            text = self.text(site, path)
+            of[text], sites[text] = of.get(text, 0) + time, self.site(site)
+        best = max(of, key=lambda text: of[text])
+        return (best, sites[best]) if best and of[best] >= _MOST_OF * sum(of.values()) else ("", None)
+
+    def _pairs(self, *names: str) -> list[list[int]]:
+        return [self.waits[name].tolist() for name in names]
+
+
+def _waiting(facts: RunFacts, waits: Table, at: str) -> str:
+    """Who waits how long, and how often."""
+    count, locations = int(waits["count"].sum()), sorted({*waits["location"].tolist()})
+    loss = span(int(waits["time_ns"].sum()))
+    times = "once" if count == 1 else f"{count:,} times"
+    return f"{locations_text(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} {at}, {times}"
+
+
+def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
+    about = "openmp" if waits["kind"][0] in (CRITICAL, API) else "waits"
+    return facts.finding(
+        kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
+        evidence=("diagnose", "--about", about), **values,
+    )  # fmt: skip
+
+
+@rule(
+    FindingKind(
+        "lock",
+        "waits for locks and critical regions, with the holder if the locks were recorded "
+        "([waits of threads](#waits-of-threads))",
+        about=("waits", "openmp"),
+        action="hold the lock for a shorter time, or use several locks",
+    )
+)
+def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for locks: by region; of pthreads with known calls, by the call that waits."""
+    facts, single = diagnosis.facts, diagnosis.lock_waits
+    known = single.take((single["kind"] == MUTEX) & (single["site"] >= 0))
+    for mine in _Calls(facts, known).groups() if known.rows else ():
+        yield _of_holder(facts, mine, _Calls(facts, mine))
+    waits = diagnosis.thread_waits
+    if known.rows:
+        waits = waits.take(waits["kind"] != MUTEX)
+    for mine, path, _ in by_region(waits, CRITICAL, API, MUTEX):
+        text = _waiting(facts, mine, f"for the lock of {place_text(facts.trace, mine.paths, path)}")
+        culprit = culprits_text(facts.trace, culprits_of(facts, mine))
+        yield _finding(facts, "lock", mine, path, text=text, culprit=culprit)
+
+
+def _of_holder(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
+    """The finding about the waits in one call."""
+    mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
+    longest = int(np.argmax(mine["time_ns"]))
+    path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
+    at = calls.text(int(mine["site"][longest]), path)
+    text = _waiting(facts, mine, f"for the lock of {at}")
+    thread = culprits_text(facts.trace, culprits_of(facts, mine))
+    holds = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]
+    holds = holds[holds >= 0]
+    cause, where = calls.cause(mine)
+    if len(holds) and (thread or cause):
+        held = f"for {span(int(holds.mean()))}, at most {span(int(holds.max()))}"
+        since = "this call" if cause == at else cause
+        text += f"; {thread or 'a different thread each time'} holds it {held}" + f", after {since}" * bool(since)
+    culprit = ", ".join(filter(None, (thread, str(where or ""))))
+    values = {"source": site.source} if site and site.source else {}
+    return _finding(facts, "lock", mine, path, text=text, culprit=culprit, **values)
+
+
+@rule(
+    FindingKind(
+        "condition",
+        "threads but the first of a process wait for a condition until another thread signals it",
+        about=("waits",),
+        action="signal earlier, or give the waiting threads other work",
+    )
+)
+def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for a signal, by the call that waits. The first thread may wait for others at no loss, as in a join."""
+    facts, single = diagnosis.facts, diagnosis.lock_waits
+    first: Array = np.array([*facts.masters.values()], np.int64)
+    waits = single.take((single["kind"] == CONDITION) & ~np.isin(single["location"], first))
+    calls = _Calls(facts, waits)
+    for group in calls.groups() if waits.rows else ():
+        mine = Table({**group, "count": np.ones(group.rows, np.int64)}, paths=group.paths)
+        longest = int(np.argmax(mine["time_ns"]))
+        path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
+        text = _waiting(facts, mine, f"in {calls.text(int(mine['site'][longest]), path)}")
+        thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
+        late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
+        text += f"; {thread or 'a different thread each time'} signals {late}" + f", in {cause}" * bool(cause)
+        culprit = ", ".join(filter(None, (thread, str(where or ""))))
+        values = {"source": site.source} if site and site.source else {}
+        yield _finding(facts, "condition", mine, path, text=text, culprit=culprit, certainty=BOUND, **values)
