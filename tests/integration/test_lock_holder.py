@@ -13,14 +13,15 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import PROGRAMS
+from support.tools import PROGRAMS, WAITS
 
+PLANTS = PROGRAMS.parent / "planted" / "programs"
 LOSS = 5 * 40e6
 """ns: rounds of the program, and the time of each."""
 
 
 def diagnosed(program: Path, where: Path, what: str, *options: str) -> dict[str, Any]:
-    vtrace(where, "run", *options, "-o", "t", program, what)
+    vtrace(where, "run", *options, "-o", "t", program, what, env=WAITS)
     unify(where, "t")
     found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "--json", "t").stdout)
     return found
@@ -72,3 +73,19 @@ def test_healthy(build: Builder, tmp_path: Path, source: str) -> None:
     compiler = "g++" if source.endswith("cc") else "gcc"
     program = build(source, compiler=compiler, flags=("-O2", "-g", "-pthread"), plain=True)
     assert of_locks(diagnosed(program, tmp_path, "healthy", "--locks")) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--locks",)])
+def test_locks_to_record(build: Builder, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Without recorded locks it is unknown for what the threads wait."""
+    program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
+    found = diagnosed(program, tmp_path, "mutex", *options)
+    assert ("locks are not recorded: vtrace run --locks" in found["to_record"]) == (not options)
+    assert bool(of_locks(found)) == bool(options)
+
+
+def test_busy_threads_wait_for_no_lock(build: Builder, tmp_path: Path) -> None:
+    program = build(PLANTS / "thread_plants.c", flags=("-O2", "-g", "-lm", "-pthread"), plain=True)
+    vtrace(tmp_path, "run", "-o", "t", program, "healthy_threads", env=WAITS | {"PLANT_COMPUTES": "1"})
+    unify(tmp_path, "t")
+    assert "--locks" not in vtrace(tmp_path, "diagnose", "t").stdout

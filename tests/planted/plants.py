@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RUN = {"run": (), "sample": ("--sample",)}
+RUN = {"run": (), "sample": ("--sample",), "locks": ("--locks",)}
 """Modes of vtrace run and their options. The other mode is "cc": vtrace-cc -O2 compiles the program."""
-KNOWS_FUNCTIONS = ("cc", "sample")
+KNOWS_FUNCTIONS = ("cc", "sample", "locks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,24 @@ def _of_threads(*, computes: bool) -> list[Plant]:
     ]
 
 
+def _of_locks() -> list[Plant]:
+    """Properties of thread_plants.c that runs with recorded locks show."""
+    cause = Cause(kind="lock", function="hold_lock", loss=0.010 * STEPS)
+    return [
+        Plant(
+            name=f"{name} with locks",
+            words=(name, str(STEPS)),
+            cause=of,
+            ranks=0,
+            computes=False,
+            modes=("locks",),
+            program="thread_plants.c",
+        )
+        for name, of in (("held_lock", cause), ("healthy_threads", None))
+    ]
+
+
 PLANTS: tuple[Plant, ...] = (
     *_of_ranks(2), *_of_ranks(4), *_of_ranks(2, computes=True), *_of_threads(computes=False),
-    *_of_threads(computes=True),
+    *_of_threads(computes=True), *_of_locks(),
 )  # fmt: skip

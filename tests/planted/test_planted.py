@@ -19,7 +19,7 @@ SAMPLE = [
     (plant, mode)
     for plant in PLANTS
     for mode in plant.modes
-    if plant.ranks in (0, 2) and not plant.computes and (mode == "run" or plant.name.startswith(BY_FUNCTION))
+    if plant.ranks in (0, 2) and not plant.computes and (mode in ("run", "locks") or plant.name.startswith(BY_FUNCTION))
 ]
 SAMPLE += [(plant, "sample") for plant in PLANTS if plant.computes and plant.name.startswith(BY_SAMPLES)]
 

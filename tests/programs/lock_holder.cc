@@ -76,7 +76,7 @@ void user()
         used++;
     }
 }
-}
+} // namespace
 
 int main(int argc, char **argv)
 {

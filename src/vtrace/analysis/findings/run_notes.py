@@ -12,9 +12,10 @@ from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges, some
-from vtrace.io.archive.properties import CORES
+from vtrace.io.archive.properties import CORES, TID
 from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
@@ -100,12 +101,40 @@ def _makers(facts: RunFacts) -> Iterator[str]:
 
 
 def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
-    """A line if functions are needed to name the place of a loss, or of the time of a program without losses; else an
-    empty text."""
+    """A line if functions are needed to name the place of a loss, or of the time of a program without losses, or locks
+    to say what threads wait for; else an empty text."""
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     is_needed = (unnamed or unknown) and not facts.sampled
-    return "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc" * is_needed
+    functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
+    return "; ".join(filter(None, (functions * is_needed, _locks_to_record(facts))))
+
+
+def _locks_to_record(facts: RunFacts) -> str:
+    """Words about threads that run less than they could outside of recorded calls, if locks were not recorded: whether
+    these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait between parallel regions."""
+    trace = facts.trace
+    settings = trace.vtrace.get("SETTINGS", {})
+    unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
+    if facts.window != Selection() or not unknown:
+        return ""
+    properties = trace.location_properties
+    several = properties["location"][properties["name"] == f"{TID}.2"].tolist()  # time between their threads is no wait
+    others = {*facts.masters.values(), *(row for _, row in facts.workers), *several}
+    rows = [row for row in facts.rows if row not in others]
+    n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
+    known = add_up(n["location"], n["exclusive"], trace.locations.rows)
+    idle, waiting = 0.0, 0
+    coverage = trace.coverage()
+    cpu = (coverage["user"] + coverage["system"]) * 1e9
+    for row in rows:
+        ns = float(facts.times[row].sum() - known[row] - cpu[row]) - facts.without_processor([row])
+        if ns > _MUCH * facts.times[row].sum():
+            idle, waiting = idle + ns, waiting + 1
+    if idle < _MUCH * facts.whole:
+        return ""
+    threads = f"{some(waiting, 'thread')} {'is' if waiting == 1 else 'are'} off the processor for {span(int(idle))}"
+    return f"{threads} outside of recorded calls, and locks are not recorded: vtrace run --locks"
 
 
 def died(trace: Source) -> str:
