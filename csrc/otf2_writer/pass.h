@@ -77,16 +77,16 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
 }
 
 /* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2, starting with the
-   time. */
+   time. The listener gets the event first, since libotf2 empties the list. */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
-    ((p)->unwritten ? VT_OK                                                                                            \
-                    : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))       \
-                          ?: TELL(p, list, event, __VA_ARGS__))
-#define WRITE_CALL(p, list, event, t, region)                                                                          \
     ((p)->unwritten                                                                                                    \
              ? VT_OK                                                                                                   \
-             : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region))                \
-                       ?: TELL_CALL(p, list, event, t, region))
+             : TELL(p, list, event, __VA_ARGS__)                                                                       \
+                       ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__)))
+#define WRITE_CALL(p, list, event, t, region)                                                                          \
+    ((p)->unwritten ? VT_OK                                                                                            \
+                    : TELL_CALL(p, list, event, t, region)                                                             \
+                          ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region)))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* A file defines OF_handler(name, number) as `~, OF_##name = number,` for its handler: then enum { VT_KINDS(VT_HANDLED) }

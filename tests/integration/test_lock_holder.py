@@ -13,7 +13,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import PROGRAMS, WAITS
+from support.tools import PROGRAMS, WAITS, call, command
 
 PLANTS = PROGRAMS.parent / "planted" / "programs"
 LOSS = 5 * 40e6
@@ -89,3 +89,12 @@ def test_busy_threads_wait_for_no_lock(build: Builder, tmp_path: Path) -> None:
     vtrace(tmp_path, "run", "-o", "t", program, "healthy_threads", env=WAITS | {"PLANT_COMPUTES": "1"})
     unify(tmp_path, "t")
     assert "--locks" not in vtrace(tmp_path, "diagnose", "t").stdout
+
+
+def test_while_unifying(build: Builder, tmp_path: Path) -> None:
+    """A diagnosis of the events that vtunify writes knows the calls, too."""
+    program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", program, "mutex", env=WAITS)
+    shown = " ".join(call([*command("vtunify"), "--diagnose", "t"], tmp_path).stdout.split())
+    assert "keeper holds it for 4" in shown
+    assert f"in keep ({place(PROGRAMS / 'lock_holder.c', 'KEEPS mutex')})" in shown
