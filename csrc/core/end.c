@@ -157,6 +157,7 @@ static int complete(struct vt_location *l, int last)
         vt_closing = 1;
         vt_switch_follow(l, vt_now());
         vt_closing = 0;
+        if (own) vt_put_last_wait(l);
     }
     if (own || last) {
         if (!vt_location_lock(l)) return 0;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include "location.h"
 
-#define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, FLUSH, LIMIT */
+#define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, PROCESSOR_WAIT, FLUSH, LIMIT */
 #define LOCK_WAIT 50000 /* maximum wait for a lock, in units of 0.1 ms */
 
 _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
@@ -230,6 +230,11 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
         at = vt_stamp(l, at, VT_HEAD(VT_K_LOST, 1, l->lost_why), now);
         *at++ = lost - l->lost_told;
         l->lost_told = lost;
+    }
+    if (VT_UNLIKELY(l->wait)) {
+        at = vt_stamp(l, at, VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), now);
+        *at++ = l->wait;
+        l->wait = 0;
     }
     at = vt_stamp(l, at, words[0], now);
     for (unsigned i = 1; i < n; i++) *at++ = words[i];

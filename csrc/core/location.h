@@ -120,6 +120,7 @@ struct vt_location {
     uint32_t is_timed; /* 1: user_time and system_time have the time of the location's present thread */
     /* ns that the present thread has waited for a processor (thread_time.c), as last read; time of that reading */
     uint64_t waited, wait_read;
+    uint64_t wait; /* ns of waiting that the next record of the slow path tells */
     uint64_t complete; /* lost + 1 when the summary at the end of the thread was written; 0: not written */
 
     uint64_t resumed; /* ticks: end of the last flush */

@@ -91,7 +91,7 @@ static inline int put(struct vt_location *l, uint32_t attribute, const uint64_t 
     const uint64_t *limit = VT_READ(l->limit), *at = l->cursor;
     const uint64_t now = vt_now(), dt = now - l->last;
     struct vt_frame *f = VT_READ(l->frame);
-    if (!limit || at + n + 2 > limit || dt >> 32) return 0;
+    if (!limit || at + n + 2 > limit || VT_IS_LONG(dt)) return 0;
     if (!f || f->what != VT_FRAME_OF(VT_ID((uint32_t)words[n - 1])) || f->at < VT_OWN_FRAME) return 0;
     const uint64_t gap = l->last - p->ended; /* if the newest record is the ENTER */
     const int sampled = l->slot[VT_SLOT_SAMPLER] != NULL;

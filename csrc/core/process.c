@@ -173,6 +173,7 @@ static int start(const struct vt_file *parent)
         vt_window_prepare();
         vt_groups_load();
         vt_filter_load();
+        if (vt_process.set.processor_wait) vt_thread_waits_start();
     }
     new_head();
     if (parent) inherit(parent);

@@ -14,6 +14,9 @@
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
 /* Writes the records of the calling thread to its files. */
 void vt_write_out(struct vt_location *l);
+/* Writes how long the calling thread, whose location is l, has waited for a processor since the last reading, if the chunk
+   has room: at the end of the thread or of the program, where nothing more is flushed. */
+void vt_put_last_wait(struct vt_location *l);
 /* Writes a FLUSH record for a flush that began at `begin` (ticks) and ends now. */
 void vt_tell_flush(struct vt_location *l, uint64_t begin);
 
@@ -232,6 +235,8 @@ struct vt_cpu_time {
 /* Returns the ns that the calling thread, whose location is l, has waited for a processor since the last call; 0 where the
    kernel does not count them. */
 uint64_t vt_thread_waited(struct vt_location *l);
+/* Notes the waits of the main thread before recording, also those in earlier programs (exec). */
+void vt_thread_waits_start(void);
 /* Adds the CPU time of the calling thread, which ends, to that of its location. */
 void vt_thread_time_end(struct vt_location *l);
 /* Returns the CPU time of all threads of the location until now. */

@@ -26,21 +26,21 @@ static int is_file(long fd, const struct stat *file)
 }
 
 /* Moves a descriptor to a high number. Another thread of the program may close the descriptor meanwhile and get its
-   number for a file of the program. vtrace does not write to that file and, as far as it can detect the case, does not
-   close it. */
+   number for a file of the program. vtrace does not read or write that file and, as far as it can detect the case, does
+   not close it. */
 static long move_up(long fd, const char *path, int flags)
 {
-    struct stat named;
-    long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
+    const int reads = (flags & O_ACCMODE) == O_RDONLY;
+    struct stat file;
+    const long is_known = reads ? VT_SYS2(fstat, fd, &file) : VT_SYS4(newfstatat, AT_FDCWD, path, &file, 0);
+    const long above = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, DESCRIPTOR);
+    if (above == -EBADF) return above;
     if (above < 0) return fd; /* the limit on descriptors of the program is lower */
-    if ((flags & O_ACCMODE) != O_RDONLY) {
-        if (VT_SYS4(newfstatat, AT_FDCWD, path, &named, 0) < 0 || !is_file(above, &named)) {
-            VT_SYS1(close, above);
-            return -EBADF;
-        }
-        if (!is_file(fd, &named)) return above;
+    if (is_known < 0 || !is_file(above, &file)) {
+        VT_SYS1(close, above);
+        return -EBADF;
     }
-    VT_SYS1(close, fd);
+    if (is_file(fd, &file)) VT_SYS1(close, fd);
     return above;
 }
 

@@ -81,6 +81,8 @@ NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING,
        "follow frame pointers through code without unwind information, such as code generated at run time")
 NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT64_MAX, NOTHING, "sampling.md",
        "cpu: sample a thread by its CPU time; wall: by elapsed time, also while it waits; perf: by VT_SAMPLE_EVENT")
+NUMBER(VT_SAMPLE_SIDECAR, sample_sidecar, YESNO, 0, 0, 1, NOTHING, "sampling.md",
+       "vtunify keeps the samples beside the archive's events (vtrace run sets this without --sample)")
 NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-profiler.md",
        "sample only between the program's calls of fipp_start and fipp_stop")
 NUMBER(VT_SECTION_LEVEL, section_level, COUNT, 0, 0, INT32_MAX, NOTHING, "sections.md",

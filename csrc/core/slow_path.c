@@ -8,17 +8,29 @@
 #define LEAST_WAIT 100000 /* ns */
 #define LEAST_TIME 4000000 /* ns between two readings */
 
-/* Records how long the thread has waited for a processor, if a long time has passed since its last record: a thread that
-   loses its processor gets none for some milliseconds. So short times cost nothing. */
-static void put_wait(struct vt_location *l, uint64_t now)
+/* Asks how long the thread has waited for a processor, if a long time has passed since its last record: a thread that
+   loses its processor gets none for some milliseconds. So short times cost nothing. The next record tells the time. */
+static void ask_wait(struct vt_location *l)
 {
-    uint64_t record[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), 0};
     if (!vt_process.set.processor_wait || l != vt_own_location || atomic_load(&vt_process.state) != VT_ON) return;
     const uint64_t at = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
     if (at - l->wait_read < LEAST_TIME) return;
     l->wait_read = at;
-    record[1] = vt_thread_waited(l);
-    if (record[1] >= LEAST_WAIT) vt_put_record(l, record, 2, now);
+    const uint64_t waited = vt_thread_waited(l);
+    if (waited >= LEAST_WAIT) l->wait += waited;
+}
+
+void vt_put_last_wait(struct vt_location *l)
+{
+    const int off = l->off || atomic_load(&vt_process.off);
+    if (!vt_process.set.processor_wait || off || VT_READ(l->is_timed)) return;
+    const uint64_t record[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), vt_thread_waited(l) + l->wait};
+    l->wait = 0;
+    if (record[1] < LEAST_WAIT) return;
+    const int closing = vt_closing;
+    vt_closing = 1;
+    vt_put_record(l, record, 2, vt_now());
+    vt_closing = closing;
 }
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
@@ -38,7 +50,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     int changes = l->off || l->size || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
     else {
-        if (VT_IS_LONG(now - l->last) && now > l->last) put_wait(l, now);
+        if (VT_IS_LONG(now - l->last) && now > l->last) ask_wait(l);
         vt_put_record(l, words, n, now);
     }
     vt_stay_off(l);

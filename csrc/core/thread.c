@@ -112,6 +112,11 @@ static void on_thread_end(void *location)
         if (f->ends) f->ends(l);
     if (call) call();
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
+    if (vt_process.set.processor_wait && atomic_load(&vt_process.state) == VT_ON && !VT_READ(l->busy)) {
+        vt_busy_begin(l);
+        vt_put_last_wait(l);
+        vt_busy_end(l);
+    }
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
     l->begun = 0;
     vt_thread_time_end(l);
@@ -193,7 +198,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->is_timed, 0);
-        l->waited = 0;
+        l->waited = l->wait = 0;
         VT_SET(l->thread, thread);
         l->frame = l->frames ? l->frames : &vt_no_frame;
         l->stack_low = 0;

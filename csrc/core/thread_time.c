@@ -7,9 +7,8 @@
 
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
-/* Of the main thread at load of the library, from earlier programs (exec). */
-static struct vt_cpu_time before;
-static uint64_t waited_before;
+static struct vt_cpu_time before; /* of the main thread at load of the library, from earlier programs (exec) */
+static uint64_t waited_before; /* ns that the main thread had waited for a processor when recording began */
 
 static _Atomic int counts_no_waits; /* 1: the kernel gives no times of waiting for a processor */
 
@@ -32,17 +31,24 @@ static uint64_t number_at(const char **at)
     return value;
 }
 
+/* Reads a file of a thread of this process into a zero-terminated string. thread: 0 for the calling one. */
+static long read_of(uint32_t thread, const char *name, char *into, size_t bytes)
+{
+    char path[64];
+    struct vt_text t = vt_text_into(path, sizeof path);
+    vt_text_add(&t, thread ? "/proc/self/task/" : "/proc/thread-self");
+    if (thread) vt_text_dec(&t, thread);
+    vt_text_add(&t, "/", name);
+    return vt_read_file(path, into, bytes);
+}
+
 /* Returns the CPU time of another thread: the members 14 and 15 of proc_pid_stat(5). The second member is the thread's
    name in parentheses, which may have any characters. */
 static struct vt_cpu_time time_of(uint32_t thread)
 {
-    char path[64], stat[512];
+    char stat[512];
     struct vt_cpu_time time = {0, 0};
-    struct vt_text t = vt_text_into(path, sizeof path);
-    vt_text_add(&t, "/proc/self/task/");
-    vt_text_dec(&t, thread);
-    vt_text_add(&t, "/stat");
-    if (vt_read_file(path, stat, sizeof stat) <= 0) return time;
+    if (read_of(thread, "stat", stat, sizeof stat) <= 0) return time;
     const char *at = strrchr(stat, ')');
     for (int member = 2; at && member < 14; member++) at = strchr(at + 1, ' ');
     if (!at) return time;
@@ -51,15 +57,25 @@ static struct vt_cpu_time time_of(uint32_t thread)
     return time;
 }
 
-/* Returns the ns that the calling thread has waited for a processor so far: the second number of schedstat (the kernel's
-   Documentation/scheduler/sched-stats.rst). */
-static uint64_t own_waits(void)
+/* 1: the file may be there at the next reading. -EBADF: the program has closed the descriptor. */
+static int is_passing(long error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EINTR || error == -EBADF;
+}
+
+/* Returns the ns that a thread has waited for a processor so far: the second number of schedstat (the kernel's
+   Documentation/scheduler/sched-stats.rst). thread: 0 for the calling one. Signals
+   are held, since a handler that leaves by siglongjmp would leave a descriptor open. */
+static uint64_t waits_of(uint32_t thread)
 {
     char text[96];
     const char *at = text;
+    uint64_t signals;
     if (atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return 0;
-    const long n = vt_read_file("/proc/thread-self/schedstat", text, sizeof text);
-    if (n == -ENOENT || n == -EACCES || n == -EPERM) atomic_store(&counts_no_waits, 1);
+    vt_hold_signals(&signals);
+    const long n = read_of(thread, "schedstat", text, sizeof text);
+    vt_release_signals(&signals);
+    if (n < 0 && !is_passing(n) && !thread) atomic_store(&counts_no_waits, 1);
     if (n <= 0) return 0;
     number_at(&at);
     return number_at(&at);
@@ -67,18 +83,16 @@ static uint64_t own_waits(void)
 
 uint64_t vt_thread_waited(struct vt_location *l)
 {
-    uint64_t now = own_waits(), last = l->waited;
+    uint64_t now = waits_of(0), last = l->waited;
     if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
     if (now <= last) return 0;
     l->waited = now;
     return now - last;
 }
 
-__attribute__((constructor)) static void note_start(void)
-{
-    before = own_time();
-    waited_before = own_waits();
-}
+void vt_thread_waits_start(void) { waited_before = waits_of(vt_process.pid); }
+
+__attribute__((constructor)) static void note_start(void) { before = own_time(); }
 
 static uint64_t without(uint64_t time, uint64_t earlier) { return time < earlier ? 0 : time - earlier; }
 

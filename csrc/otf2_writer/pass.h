@@ -77,16 +77,17 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
 }
 
 /* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2, starting with the
-   time. The listener gets the event first, since libotf2 empties the list. */
+   time. The listener comes first, since libotf2 empties the list. */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
     ((p)->unwritten                                                                                                    \
              ? VT_OK                                                                                                   \
              : TELL(p, list, event, __VA_ARGS__)                                                                       \
                        ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__)))
 #define WRITE_CALL(p, list, event, t, region)                                                                          \
-    ((p)->unwritten ? VT_OK                                                                                            \
-                    : TELL_CALL(p, list, event, t, region)                                                             \
-                          ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region)))
+    ((p)->unwritten                                                                                                    \
+             ? VT_OK                                                                                                   \
+             : TELL_CALL(p, list, event, t, region)                                                                    \
+                       ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region)))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* A file defines OF_handler(name, number) as `~, OF_##name = number,` for its handler: then enum { VT_KINDS(VT_HANDLED) }
@@ -148,7 +149,7 @@ int vt_leave_region(struct pass *p, uint64_t t, uint32_t id);
 int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 
 /* processor_waits.c: keeps the time in which the thread waited for a processor since its last event. */
-int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region);
+int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region, uint64_t path);
 
 /* gaps.c: keep an interval in which the location did not record. */
 int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);

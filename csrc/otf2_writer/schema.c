@@ -82,7 +82,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define SAMPLE_SCAN(F, S)                                                                                              \
     F(S, frames) F(S, weights) F(S, nframes) F(S, nweights) F(S, samples) F(S, first_ticks) F(S, last_ticks)
 #define GAP(F, S) F(S, from) F(S, to) F(S, ns) F(S, count) F(S, classes) F(S, reason)
-#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region)
+#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, count) F(S, path)
 #define NOTE(F, S) F(S, ns) F(S, marker) F(S, text)
 #define PARTS(F, S)                                                                                                    \
     F(S, clocks) F(S, doubtful) F(S, comm_first) F(S, comm_members) F(S, comm_repaired) F(S, nprocesses) F(S, ncomms)  \
@@ -136,6 +136,7 @@ static const struct vt_schema_number numbers[] = {
     CONSTANT(STEP_ZERO) CONSTANT(WHAT_BYTES) CONSTANT(UNMAPPED) CONSTANT(GAP_UNKNOWN) CONSTANT(GAP_OPEN)
     CONSTANT(SAMPLES) CONSTANT(SAMPLE_WORDS) CONSTANT(SAMPLE_VALUES) CONSTANT(SAMPLE_FRAMES) CONSTANT(FRAME_OWN)
     CONSTANT(FRAME_PYTHON) CONSTANT(PYTHON_UNIT_BITS) CONSTANT(PYTHON_UNIT_MASK)
+    CONSTANT(PATH_START) CONSTANT(PATH_FACTOR)
     /* clang-format on */
     VT_CLASSES(CLASS) VT_LOST_REASONS(LOST) VT_GAP_REASONS(GAP_REASON) VT_DEFINITION_KINDS(DEFINITION)
         VT_MARKERS(MARKER) VT_COMM_KINDS(COMM) VT_IO_PARADIGMS(PARADIGM) VT_CLOCKS(CLOCK) VT_CONTENTS(CONTENT)

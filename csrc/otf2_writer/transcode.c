@@ -90,6 +90,16 @@ static uint32_t innermost(const struct pass *p)
     return p->depth ? region_of(p, p->frames[p->depth - 1].key) : VT_UNMAPPED;
 }
 
+static uint64_t open_path(const struct pass *p)
+{
+    uint64_t found = VT_PATH_START;
+    for (uint32_t i = 0; i < p->depth; i++) {
+        const uint32_t region = region_of(p, p->frames[i].key);
+        found = (found ^ (region == VT_UNMAPPED ? p->maps->unknown_region : region)) * VT_PATH_FACTOR;
+    }
+    return found;
+}
+
 static int grow(struct pass *p)
 {
     if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
@@ -436,7 +446,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_rma: return vt_rma(p, t, what, w);
     case VT_HANDLER_io: return vt_io(p, t, what, w);
     case VT_HANDLER_user: return vt_user(p, t, what, w);
-    case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0], innermost(p));
+    case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0], innermost(p), open_path(p));
     }
     __builtin_unreachable(); /* vt_record has checked the kind */
 }

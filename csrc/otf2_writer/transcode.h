@@ -166,10 +166,18 @@ struct vt_transcoded {
 };
 
 /* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. region: OTF2's
-   number of the innermost open region; VT_UNMAPPED: none. */
+   number of the innermost open region; VT_UNMAPPED: none. count: number of waits that became this one. path: a hash of the
+   open regions; VT_NO_PATH: unknown. */
 struct vt_wait {
-    uint64_t from, to, ns, region;
+    uint64_t from, to, ns;
+    uint32_t region, count;
+    uint64_t path;
 };
+/* The hash of a call path (FNV-1a, with OTF2's numbers of regions for bytes): of the path without regions, and the
+   factor. */
+#define VT_NO_PATH 0
+#define VT_PATH_START 14695981039346656037u
+#define VT_PATH_FACTOR 1099511628211u
 
 /* The reason why a location did not record: enum vt_lost, or one of these. */
 #define VT_GAP_REASONS(X)                                                                                              \

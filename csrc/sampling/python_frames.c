@@ -82,7 +82,7 @@ static int find_layout(struct layout *at)
     }
 }
 
-void vt_find_python(void)
+static void find_python(void)
 {
     static _Atomic int told;
     const ElfW(Sym) *symbol = NULL;
@@ -106,6 +106,13 @@ void vt_find_python(void)
         vt_warn("samples of Python %.*s have the frames of its interpreter, not those of Python functions",
                 (int)strcspn(text, " "), text);
     }
+}
+
+void vt_find_python(void)
+{
+    const struct vt_own_work work = vt_own_work_begin(); /* dlsym allocates if it does not find a name */
+    find_python();
+    vt_own_work_end(&work);
 }
 
 /* ---- Checked loads ---- */

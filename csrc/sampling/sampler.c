@@ -374,7 +374,8 @@ static void define(struct vt_location *l)
     vt_define_at(l, VT_D_SAMPLING,
                  vt_number(rate.clock == VT_SAMPLE_CLOCK_PERF && !counts ? VT_SAMPLE_CLOCK_CPU : rate.clock),
                  vt_number(rate.period), vt_number(rate.tick), vt_number((uint64_t)rate.signal),
-                 counts ? vt_string_of(vt_process.set.sample_event, event_length) : vt_nil());
+                 counts ? vt_string_of(vt_process.set.sample_event, event_length) : vt_nil(),
+                 vt_number(vt_process.set.sample_sidecar));
 }
 
 static void before_fork(void) { vt_code_map_before_fork(); }

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import signal
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -34,13 +36,60 @@ _BAR_DELAY, _REDRAWN = 2.0, 0.1
 """Seconds until a terminal shows a bar without --progress, and between two drawings of a bar."""
 _BAR = 20
 """Width of a bar in characters."""
+_NO_SIZE = 80
+"""The width of a terminal that does not state its width."""
+_NEXT, _GLUE = "next: ", "\0"
+_COMMAND = re.compile(r"(\w+=\S+ )*(vtrace|vtunify|sudo|mpiexec)\b.*?(?=   |; |$)")
 _ERASE = "\r\x1b[K"
 """Erases the terminal's line and moves the cursor to its start."""
 
 
-def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is; None for a pipe or a file."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+_WIDE = "vtrace.wide"
+"""The key of --wide in click's context."""
+
+
+def wide_option() -> click.Option:
+    """The option --wide: terminal_width is unknown then, so that nothing is shortened."""
+
+    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[_WIDE] = value
+
+    return click.Option(
+        ["--wide"], is_flag=True, expose_value=False, callback=keep,
+        help="On a terminal, show names whole and each row on one line.",
+    )  # fmt: skip
+
+
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """The columns of the terminal that a stream is, standard output by default; None for a pipe or a file, and with
+    --wide."""
+    stream, context = stream or sys.stdout, click.get_current_context(silent=True)
+    if not stream.isatty() or (context and context.meta.get(_WIDE)):
+        return None
+    known = os.environ.get("COLUMNS", "")
+    if known.isdecimal() and int(known):
+        return int(known)
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or _NO_SIZE
+    return _NO_SIZE
+
+
+def fold(text: str, first: str = "", below: str = "", *, width: int | None) -> str:
+    """Text in lines of a width; None: one line. Words, such as paths and names, stay whole, and so do commands behind
+    "next: ", which users copy. first, below: before the first line and before the others."""
+    if width is None:
+        return first + text
+    begin, following, steps = text.partition(_NEXT)
+    text = begin + following + _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), steps)
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=below, break_on_hyphens=False, break_long_words=False
+    )
+    return "\n".join(lines).replace(_GLUE, " ")
+
+
+def say(text: str, first: str = "", below: str | None = None) -> None:
+    """Prints one line of text from traces on standard output; on a terminal in lines of its width."""
+    click.echo(fold(plain(text), first, first if below is None else below, width=terminal_width()).rstrip(" "))
 
 
 def bold(text: str) -> str:
@@ -92,7 +141,7 @@ class Console:
         """Prints a result on stdout. If this fails the work goes on, and the command's exit code is 1 (run)."""
         if self.level >= NORMAL:
             try:
-                click.echo(plain(text))
+                say(text, below="  ")
             except OSError as error:
                 _unwritten.append(error)
 
@@ -112,7 +161,8 @@ class Console:
             self._say(text)
 
     def _say(self, text: str) -> None:
-        click.echo(f"{_ERASE if _drawn else ''}{self.name}: {plain(text)}", err=True)
+        told = fold(plain(text), f"{self.name}: ", "  ", width=terminal_width(sys.stderr))
+        click.echo(f"{_ERASE if _drawn else ''}{told}", err=True)
 
     @contextmanager
     def steps(self, label: str, total: int, unit: str = "steps") -> Iterator[Callable[[int], None]]:
@@ -279,7 +329,8 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
 def _failed(name: str | None, message: str, hint: str | None, code: int) -> int:
     text = message if not hint else f"{message} ({hint})"
     if name is not None:
-        click.echo(f"{name}: error: {plain(' '.join(text.split()))}", err=True)
+        told = fold(plain(" ".join(text.split())), f"{name}: error: ", "  ", width=terminal_width(sys.stderr))
+        click.echo(told, err=True)
     return code
 
 

@@ -5,12 +5,14 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include "../../csrc/core/location.h"
 #include "../../csrc/funwrap/funwrap.h"
@@ -222,6 +224,87 @@ static void steps(const char *mhz, const char *multiple)
     printf("%u\n", vt_clock_step_of(at));
 }
 
+/* ---- Waits for a processor ---- */
+
+/* Starts a process that always wants this thread's processor. */
+static void share_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    CHECK(!sched_setaffinity(0, sizeof one, &one));
+    if (fork()) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) __asm__ volatile("");
+}
+
+static uint64_t waited(void)
+{
+    char text[96] = "";
+    const int fd = open("/proc/thread-self/schedstat", O_RDONLY);
+    CHECK(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    return strtoull(strchr(text, ' '), NULL, 10);
+}
+
+/* Works for 20 ms at least, until the other process has had the processor for 1 ms at least. */
+static void lose_processor(void)
+{
+    const uint64_t before = waited(), begin = vt_clock_ns(CLOCK_MONOTONIC);
+    while (waited() - before < 1000000 || vt_clock_ns(CLOCK_MONOTONIC) - begin < 20000000) continue;
+}
+
+/* Fills the buffer up to the last words, loses the processor, and leaves the region. Prints the number of events inside. */
+static void wait_at_full_chunk(const char *words)
+{
+    const uint32_t r = region("full");
+    share_processor();
+    vt_enter(r);
+    struct vt_location *l = vt_own_location;
+    long events = 0;
+    for (; l->chunks < l->quota || l->limit - l->cursor > atol(words); events++)
+        vt_write_2(VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0), 7);
+    printf("%ld\n", events);
+    lose_processor();
+    vt_leave(r);
+}
+
+static __attribute__((noinline)) void poll_once(uint32_t r)
+{
+    uint64_t leave = VT_HEAD(VT_K_LEAVE, 0, r);
+    vt_called_at = VT_CALLED_AT;
+    vt_enter(r);
+    lose_processor();
+    vt_write_poll(0, &leave, 1);
+}
+
+static void wait_in_poll(void)
+{
+    const uint32_t r = region("poll");
+    share_processor();
+    vt_enter(r);
+    vt_leave(r);
+    poll_once(r);
+}
+
+static void *wait_after_event(void *unused)
+{
+    const uint32_t r = region("last");
+    vt_enter(r);
+    vt_leave(r);
+    lose_processor();
+    return unused;
+}
+
+/* A thread whose last event is before it loses the processor: main, or another. */
+static void wait_last(const char *who)
+{
+    pthread_t t;
+    share_processor();
+    if (!strcmp(who, "main")) wait_after_event(NULL);
+    else CHECK(!pthread_create(&t, NULL, wait_after_event, NULL) && !pthread_join(t, NULL));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -239,6 +322,9 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "errno")) errors();
     else if (!strcmp(what, "pages")) pages(argv[2]);
     else if (!strcmp(what, "steps")) steps(argv[2], argv[3]);
+    else if (!strcmp(what, "wait-full")) wait_at_full_chunk(argv[2]);
+    else if (!strcmp(what, "wait-poll")) wait_in_poll();
+    else if (!strcmp(what, "wait-last")) wait_last(argv[2]);
     else return 2;
     return 0;
 }

@@ -21,6 +21,8 @@ from support.recorded_archives import unpack
 from support.tools import need, urgent
 from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
+from vtrace.text import html_text
+from vtrace.timeline.panel_data import PanelData
 
 MS = 10**6
 KEYS = [
@@ -236,7 +238,15 @@ def test_findings_in_the_archive(build: Builder, tmp_path: Path) -> None:
     summed = json.loads(vtrace(tmp_path, "summary", "iterations", "--json").stdout)
     assert summed["findings"][0]["kind"] == "slow_iterations"
     vtrace(tmp_path, "report", "iterations")
-    assert "class=findings" in (tmp_path / "iterations.html").read_text()
+    page = (tmp_path / "iterations.html").read_text()
+    assert "class=findings" in page
+    assert all(f"<small>{html_text(one.doubts)}</small>" in page for one in kept)
+    trace = package.open(tmp_path / "iterations")
+    window, locations = (0, trace.duration), [*range(trace.locations.rows)]
+    panel = PanelData(trace, trace.findings, sampled=False).answer("findings", window, locations)
+    shown_there = trace.findings(start=window[0], stop=window[1], locations=locations)
+    assert shown_there
+    assert all(json.dumps(one.doubts).encode() in panel.data for one in shown_there)
     data = bytearray(stored.read_bytes())
     data[len(data) // 2] ^= 1
     stored.write_bytes(data)

@@ -192,6 +192,9 @@ TYPED = {
     ("memory.md", "VT_MEMTRACE=yes ./solve"): Typed(
         "cp $DOCS/heat solve", ("malloc",), after="vtrace summary solve --only regions --csv"
     ),
+    ("memory.md", "vtrace profile solve --by allocation"): Typed(
+        "cp $DOCS/heat solve; VT_MEMTRACE=yes ./solve; vtunify solve", ("never freed", "at peak: MPI Rank 0 has ")
+    ),
     ("mpi.md", "VT_MPI_GROUPS=default,time mpiexec -n 4 ./heat      # or p2p,coll: names with commas or blanks"):
         Typed(HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"),
     ("mpi.md", "vtrace run -o both mpiexec -n 1 ./first x : -n 2 ./second y"): Typed(
@@ -206,7 +209,7 @@ TYPED = {
     ),
     ("profile.md", "vtrace profile heat2d"): Typed(
         UNIFIED + "; for n in before after; do cp -r $DOCS/heat2d.trace $n.trace; done",
-        ("Functions by exclusive", "main > iterate", "MPI Rank 3"), after="cat lines.csv"
+        ("Functions by exclusive", "  main\n", "    iterate\n", "MPI Rank 3"), after="cat lines.csv"
     ),
     ("profile.md", "$ vtrace profile smp"): Typed(
         f"tar xJf {ROOT}/tests/archives/scorep-sampling.tar.xz; mv scorep-sampling smp"
@@ -242,7 +245,8 @@ TYPED = {
         Typed(
         "cp $DOCS/solve.py .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
-    ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
+    ("sampling.md", "vtrace run mpiexec -n 4 ./heat               # 100 samples per second of each thread's CPU time, "
+     "beside the events"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), edits=(("=10ms", "=10ms --no-unify"),),
               after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf ./heat"

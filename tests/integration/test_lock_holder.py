@@ -13,7 +13,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import PROGRAMS, WAITS, call, command
+from support.tools import DEFAULTS, PROGRAMS, call, command
 
 PLANTS = PROGRAMS.parent / "planted" / "programs"
 LOSS = 5 * 40e6
@@ -21,7 +21,7 @@ LOSS = 5 * 40e6
 
 
 def diagnosed(program: Path, where: Path, what: str, *options: str) -> dict[str, Any]:
-    vtrace(where, "run", *options, "-o", "t", program, what, env=WAITS)
+    vtrace(where, "run", *options, "-o", "t", program, what, env=DEFAULTS)
     unify(where, "t")
     found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "--json", "t").stdout)
     return found
@@ -86,7 +86,7 @@ def test_locks_to_record(build: Builder, tmp_path: Path, options: tuple[str, ...
 
 def test_busy_threads_wait_for_no_lock(build: Builder, tmp_path: Path) -> None:
     program = build(PLANTS / "thread_plants.c", flags=("-O2", "-g", "-lm", "-pthread"), plain=True)
-    vtrace(tmp_path, "run", "-o", "t", program, "healthy_threads", env=WAITS | {"PLANT_COMPUTES": "1"})
+    vtrace(tmp_path, "run", "-o", "t", program, "healthy_threads", env=DEFAULTS | {"PLANT_COMPUTES": "1"})
     unify(tmp_path, "t")
     assert "--locks" not in vtrace(tmp_path, "diagnose", "t").stdout
 
@@ -94,7 +94,7 @@ def test_busy_threads_wait_for_no_lock(build: Builder, tmp_path: Path) -> None:
 def test_while_unifying(build: Builder, tmp_path: Path) -> None:
     """A diagnosis of the events that vtunify writes knows the calls, too."""
     program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
-    vtrace(tmp_path, "run", "--locks", "-o", "t", program, "mutex", env=WAITS)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", program, "mutex", env=DEFAULTS)
     shown = " ".join(call([*command("vtunify"), "--diagnose", "t"], tmp_path).stdout.split())
     assert "keeper holds it for 4" in shown
     assert f"in keep ({place(PROGRAMS / 'lock_holder.c', 'KEEPS mutex')})" in shown

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shlex
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +20,12 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify
 from support.build.run import vtrace as command
-from support.tools import WAITS, call
+from support.damage.failing_calls import inject, injected
+from support.tools import DEFAULTS, call, need
 from vtrace.analysis.processor_waits import ProcessorWaits
 
-LAST = 0.06e9
-"""ns: a thread asks the kernel after some milliseconds without a record: its last, short waits may be missing."""
+LEFT_OUT, LATER = 0.003e9, 0.06e9
+"""ns of waiting that are left out, since they are short, and that a thread may have after its own question."""
 
 
 def waited(trace: vtrace.Trace, *rows: int) -> float:
@@ -31,28 +36,123 @@ def waited(trace: vtrace.Trace, *rows: int) -> float:
 
 def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     """Two threads on one processor have the waits that the kernel counts for them, at any load."""
-    done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | WAITS)
+    done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | DEFAULTS)
     unify(tmp_path, "one")
     trace = vtrace.open(tmp_path / "one")
     times = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     assert trace.locations.rows == 3
-    for row, (kernel, _) in enumerate(times, 1):
-        assert kernel - LAST < waited(trace, row) <= kernel + LAST
-    assert waited(trace, 1, 2) > sum(cpu for _, cpu in times) / 4
+    for row, (kernel, _, before) in enumerate(times, 1):
+        assert kernel - before - LEFT_OUT < waited(trace, row) <= kernel + LATER
+    assert waited(trace, 1, 2) > sum(cpu for _, cpu, _ in times) / 4
+    waits, (tree, _) = ProcessorWaits(trace), trace.call_tree()
+    path = waits.paths(tree)
+    assert waits.ns[path >= 0].sum() > 0
+    assert np.array_equal(tree["region"][path[path >= 0]], waits.region[path >= 0])
 
 
 def test_no_waits(build: Builder, tmp_path: Path) -> None:
-    """VT_PROCESSOR_WAIT=no, and a copy of the archive, have no waits; other tables stay."""
-    program = str(build("one_processor.c", compiler="gcc"))
-    call([program], tmp_path, {"VT_FILE_PREFIX": "none", "VT_PROCESSOR_WAIT": "no"})
-    call([program], tmp_path, {"VT_FILE_PREFIX": "some"} | WAITS)
+    """With VT_PROCESSOR_WAIT=no there is no table, other tables stay, and the runtime asks for nothing."""
+    program, log = str(build("one_processor.c", compiler="gcc")), tmp_path / "log"
+    call([program], tmp_path, {"VT_FILE_PREFIX": "some"} | DEFAULTS)
+    started = [need("strace"), "-f", "-o", str(log), "-e", "trace=openat"]
+    call([*started, program], tmp_path, {"VT_FILE_PREFIX": "none", "VT_PROCESSOR_WAIT": "no"})
+    assert log.read_text(errors="replace").count("schedstat") == 2  # those of the program
     for name in ("none", "some"):
         unify(tmp_path, name)
-    command(tmp_path, "cut", "some", "-o", "copy")
     tables = {name: {path.name for path in (tmp_path / f"{name}.trace/vtrace").iterdir()} for name in ("none", "some")}
     assert tables["some"] - tables["none"] == {"processor_waits"}
     assert waited(vtrace.open(tmp_path / "some"), 1, 2) > 0
-    assert waited(vtrace.open(tmp_path / "none"), 1, 2) == waited(vtrace.open(tmp_path / "copy"), 1, 2) == 0
+    assert waited(vtrace.open(tmp_path / "none"), 1, 2) == 0
+
+
+def path_names(trace: vtrace.Trace) -> set[tuple[str, ...]]:
+    """The call paths of waits for a processor."""
+    tree, _ = trace.call_tree()
+    found = {int(path) for path in ProcessorWaits(trace).paths(tree) if path > 0}
+    names = {}
+    for path in found:
+        names[path], at = (), path
+        while at > 0:
+            names[path] = (str(trace.regions["name"][int(tree["region"][at])]), *names[path])
+            at = int(tree["parent"][at])
+    return {*names.values()}
+
+
+def test_waits_in_a_cut(build: Builder, tmp_path: Path) -> None:
+    """A cut has the waits of its locations in its window, in the regions of the same names."""
+    call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "all"} | DEFAULTS)
+    unify(tmp_path, "all")
+    source = vtrace.open(tmp_path / "all")
+    half, every = source.duration // 2, np.ones(source.regions.rows + 1, bool)
+    waits, parts = ProcessorWaits(source), ((None, half), (half, None))
+    cuts = []
+    for name, window in zip(("first", "second"), (("--to", f"{half}ns"), ("--from", f"{half}ns")), strict=True):
+        done = command(tmp_path, "cut", "all", *window, "--select", "location=Thread*", "-o", name)
+        assert "processor_waits" not in done.stderr
+        cuts.append(vtrace.open(tmp_path / name))
+    for cut, (begin, end) in zip(cuts, parts, strict=True):
+        assert cut.locations.rows == 2
+        for row in (0, 1):
+            expected = waits.by_location(begin, end, regions=every)[row + 1]
+            assert waited(cut, row) == pytest.approx(expected, abs=1000)
+        work = source.regions["name"] == "compute", cut.regions["name"] == "compute"
+        expected = waits.by_location(begin, end, regions=np.append(work[0], False))[1:].sum()
+        assert ProcessorWaits(cut).by_location(regions=np.append(work[1], False)).sum() == pytest.approx(
+            expected, abs=2e3
+        )
+        assert path_names(cut) <= path_names(source)
+        assert path_names(cut)
+    assert waited(cuts[0], 0, 1) + waited(cuts[1], 0, 1) == pytest.approx(waited(source, 1, 2), abs=4000)
+
+
+@pytest.mark.parametrize("way", ["import", "vtunify"])
+def test_waits_in_an_import(build: Builder, tmp_path: Path, way: str) -> None:
+    """An import has the waits of its source, also that of vtunify, whose diagnosis tells them."""
+    call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "run"} | DEFAULTS)
+    unify(tmp_path, "-k", "run", "-o", "before")
+    source = vtrace.open(tmp_path / "before")
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    times = [f"{begin + timedelta(hours=n):%Y-%m-%d %H:%M:%S.%f}" for n in (0, 2)]
+    path = tmp_path / f"x-hostname-{platform.node()}.csv"
+    path.write_text(f"name,start_tsc.UTC,end_tsc,pid,tid\nx,{times[0]},{times[1]},,\n")
+    if way == "import":
+        done = command(tmp_path, "import", "before", path.name, "-o", "after")
+        assert "processor_waits" not in done.stderr
+        command(tmp_path, "diagnose", "--json", "after")
+    else:
+        done = unify(tmp_path, "--also", "diagnose", "run", "-o", "after")
+        assert "imported" in done.stdout
+    found = vtrace.open(tmp_path / "after")
+    assert found.locations.rows == source.locations.rows + 1
+    for row in range(source.locations.rows):
+        assert waited(found, row) == waited(source, row)
+    assert waited(found, 1, 2) > 0
+    kinds = {one["kind"] for one in json.loads(command(tmp_path, "diagnose", "--json", "after").stdout)["findings"]}
+    assert "noise" in kinds or "oversubscribed" in kinds
+
+
+@pytest.mark.parametrize("how", ["closes", "jumps"])
+def test_reading_is_interrupted(build: Builder, tmp_path: Path, how: str) -> None:
+    """The program closes the descriptor of a reading and opens a file with its number: vtrace neither reads nor closes
+    this file. Or a signal handler leaves the reading by siglongjmp: no descriptor stays open."""
+    program = str(build("interrupted_reading.c", compiler="gcc"))
+    slow = inject("fcntl:delay_enter=30000", tmp_path / "log")
+    done = call([*slow, program, how], tmp_path, {"VT_FILE_PREFIX": how} | DEFAULTS, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), str(done)
+    unify(tmp_path, how)
+
+
+@pytest.mark.parametrize(("error", "again"), [("ENOENT", False), ("ENOSYS", False), ("EPERM", False), ("EMFILE", True)])
+def test_readings_end_where_there_are_no_times(build: Builder, tmp_path: Path, error: str, again: bool) -> None:
+    """In a new root directory without /proc, or where a filter refuses to open files, the runtime asks once. Without a
+    free descriptor it asks again."""
+    program = str(build("gaps.c", compiler="gcc"))
+    failing = inject(f"openat:error={error}", tmp_path / "log")
+    failing[1:1] = [word for path in ("/proc/thread-self/schedstat",) for word in ("-P", path)]
+    done = call([*failing, program], tmp_path, {"VT_FILE_PREFIX": "t"} | DEFAULTS)
+    assert done.stdout == "done\n"
+    assert (injected(tmp_path / "log") > 1) == again
+    unify(tmp_path, "t")
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["diagnose", "vtunify --also diagnose"])
@@ -65,7 +165,9 @@ def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path,
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        mpi.run(program, tmp_path, "healthy", "40", ranks=2, env=WAITS | {"PLANT_COMPUTES": "1", "VT_FILE_PREFIX": "t"})
+        mpi.run(
+            program, tmp_path, "healthy", "40", ranks=2, env=DEFAULTS | {"PLANT_COMPUTES": "1", "VT_FILE_PREFIX": "t"}
+        )
     finally:
         os.sched_setaffinity(0, before)
     unify(tmp_path, *["--also", "diagnose"] * listens, "t")
@@ -73,3 +175,18 @@ def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path,
     assert found[0]["kind"] == "oversubscribed"
     assert found[0]["ranks"] == [0, 1]
     assert not {one["kind"] for one in found} & {"imbalance", "serialisation"}
+    _shows_the_evidence(tmp_path, found[0])
+
+
+def _shows_the_evidence(where: Path, finding: dict[str, Any]) -> None:
+    """The command of the finding shows the waits by location, and each with its time and place."""
+    words = shlex.split(finding["command"])[1:]
+    shown = command(where, *words).stdout
+    assert "Waits for a processor" in shown
+    assert "The longest waits for a processor" in shown
+    told = json.loads(command(where, *words, "--json").stdout)
+    by_location, waits = (told[name] for name in ("processor_waits_by_location", "processor_waits"))
+    assert {row["location"] for row in by_location} == {"rank 0", "rank 1"}
+    assert sum(row["time_ns"] for row in by_location) == pytest.approx(sum(row["time_ns"] for row in waits), abs=9**5)
+    assert all(row["time_ns"] <= row["to_ns"] - row["from_ns"] + 1 for row in waits)
+    assert any("compute" in row["callpath"] for row in waits if row["callpath"])

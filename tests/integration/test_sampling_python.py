@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -96,6 +97,10 @@ def test_profile(tmp_path: Path) -> None:
     rows = vtrace(tmp_path, "profile", "py", "--by", "callpath", "--csv", "--sort", "inclusive").stdout
     assert "<module> > Solver.step > Solver.heavy > spin" in rows
     assert "größe" in rows
+    tree = vtrace(tmp_path, "profile", "py", "--by", "callpath", "--top", "99").stdout
+    assert re.search(r"^ +[\d.]+ .*  <module> sampled.py", tree, re.M), tree
+    assert re.search(r"  Solver.heavy( > |\n.*  )spin", tree), tree
+    assert not re.search("Py_RunMain|_PyEval", tree), tree
     lines = vtrace(tmp_path, "profile", "py", "--by", "line", "--csv").stdout.splitlines()
     source = (PROGRAMS / "sampled.py").read_text().splitlines()
     first = source.index("def spin(seconds):") + 1

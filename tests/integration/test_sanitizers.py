@@ -17,7 +17,7 @@ from support.oracles.check import check
 from support.oracles.heap import growth
 from support.oracles.ledger import ledger
 from support.readers.sample_dump import samples
-from support.tools import ROOT, WAITS, call, environment, need, need_sanitizer
+from support.tools import DEFAULTS, ROOT, call, environment, need, need_sanitizer
 
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
 VALGRIND = [
@@ -77,7 +77,7 @@ def race(stress: Path, where: Path, scenario: str) -> None:
     # Threads that are running at exit are not leaks.
     settings = {
         **SMALL,
-        **WAITS,
+        **DEFAULTS,
         "VT_FILE_PREFIX": "t",
         "VT_COMPRESSION": "no",
         "TSAN_OPTIONS": "report_thread_leaks=0",
@@ -222,7 +222,7 @@ def test_address_and_undefined(
     build: Builder, checked: Path, tmp_path: Path, source: str, args: tuple[str, ...], calls: int | None
 ) -> None:
     name = source.removesuffix(".c")
-    env = {**SMALL, **WAITS, "LD_LIBRARY_PATH": str(checked)}
+    env = {**SMALL, **DEFAULTS, "LD_LIBRARY_PATH": str(checked)}
     done = run(build(source, flags=(*CHECKS, "-pthread")), tmp_path, *args, env=env)
     assert "Sanitizer" not in done.stderr
     assert "runtime error" not in done.stderr

@@ -85,6 +85,23 @@ def test_on_a_terminal(odd: Path) -> None:
     assert "imbalance" in on_terminal([*command("vtrace"), "summary", odd, "--only", "regions"], odd.parent, columns=40)
 
 
+def test_shares_are_of_the_time_of_all_locations(tmp_path: Path) -> None:
+    """A thread is in calls for 100 of its 400 ns: the shares of regions and of the time outside of calls add up."""
+    made = Foreign(tmp_path / "part")
+    made.events(0, [(0, "Enter", 0), (50, "Leave", 0), (350, "Enter", 0), (400, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=400)
+    made.location(0)
+    made.region(0, "main")
+    made.close()
+    shown = vtrace(tmp_path, "summary", "part").stdout
+    assert "400 ns on 1 location: 75 % outside, 25 % user" in shown
+    rows = [line.split() for line in shown.partition("Regions by exclusive")[2].splitlines()]
+    assert [row[1] for row in rows if row[-1:] in (["main"], ["calls"]) and row[1][0].isdigit()] == ["25.0", "75.0"]
+    (row,) = json.loads(vtrace(tmp_path, "summary", "part", "--json").stdout)["regions"]
+    assert row["percent"] == pytest.approx(25)
+
+
 def test_csv(odd: Path) -> None:
     """CSV has all tables, each after its name, with the same numbers as JSON."""
     text = vtrace(odd.parent, "summary", odd, "--csv").stdout

@@ -11,7 +11,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, run
-from support.tools import WAITS, call, environment
+from support.tools import DEFAULTS, call, environment
 
 ENDINGS = [
     ("endings.c", "gcc", (how, "50"))
@@ -46,7 +46,7 @@ def test_closed_stderr(build: Builder, tmp_path: Path) -> None:
         done = subprocess.run(
             [build("many.c"), "10", "7"],
             cwd=tmp_path,
-            env=environment(WAITS),
+            env=environment(DEFAULTS),
             stdout=subprocess.PIPE,
             stderr=closed,
             timeout=60,

@@ -16,15 +16,13 @@ from support.build.run import run
 from support.build.run import vtrace as command
 from support.readers.diagnosis import told
 from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
 from vtrace.unify.run import Request, unify
 
-PROGRAMS = {
-    "ranks_threads": (2, ("-pthread",), {}), "mpi_rma": (2, (), {}),
-    "omp_mpi": (2, ("-fopenmp",), {"VT_SAMPLING": "yes"}),
-}  # fmt: skip
-"""Ranks, flags and settings."""
+PROGRAMS = {"ranks_threads": ("-pthread",), "mpi_rma": (), "omp_mpi": ("-fopenmp",)}
+"""The flags of programs of two ranks."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,8 @@ def written(prefix: Path, name: str, threads: int = 2) -> tuple[Trace, WrittenDi
 
     found = unify(Request(prefix=prefix, name=name, keep=True, jobs=threads), Console("test", QUIET), listen=listen)
     trace = vtrace.open(found.archive)
-    assert int(trace.locations["events"].sum()) == found.events
+    samples = int(trace.locations["events"].sum()) - found.events  # only those beside the events
+    assert samples == (trace.vtrace["SAMPLES"]["samples"] if "SAMPLES_OF" in trace.vtrace else 0)
     return trace, made[0]
 
 
@@ -65,11 +64,20 @@ def test_messages(recorded: Path, threads: int) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_other_programs(name: str, build: Builder, tmp_path: Path) -> None:
-    ranks, flags, settings = PROGRAMS[name]
     mpi = mpis.find("mpich-wheel", build)
     words = ["50"] if name == "ranks_threads" else []
-    mpi.run(mpi.build(f"{name}.c", flags=("-O1", *flags)), tmp_path, *words, ranks=ranks, env=settings)
+    mpi.run(mpi.build(f"{name}.c", flags=("-O1", *PROGRAMS[name])), tmp_path, *words, ranks=2)
     assert_same(tmp_path / name, 2)
+
+
+@pytest.mark.parametrize("apart", ["no", "yes"])
+def test_samples(build: Builder, tmp_path: Path, apart: str) -> None:
+    """Nothing listens to samples: the diagnosis must read the archive."""
+    mpi = mpis.find("mpich-wheel", build)
+    env = {"VT_SAMPLE_RATE": "1000", "VT_SAMPLE_SIDECAR": apart}
+    mpi.run(mpi.build("omp_mpi.c", flags=("-O1", "-fopenmp")), tmp_path, ranks=2, env=env)
+    trace, diagnosis = written(tmp_path / "omp_mpi", "archive")
+    assert not diagnosis.known(trace)
 
 
 def test_python(tmp_path: Path) -> None:
@@ -93,3 +101,11 @@ def test_another_archive(recorded: Path, build: Builder, tmp_path: Path) -> None
     other, _ = written(tmp_path / "ring", "other")
     assert not diagnosis.known(other)
     assert diagnosis.known(trace)
+
+
+def test_memory(build: Builder, tmp_path: Path) -> None:
+    """The attributes of calls reach the listener before libotf2 empties their list."""
+    run(build("blocks.c", flags=("-O1", "-pthread", "-fno-builtin")), tmp_path, "leak", env={"VT_MEMTRACE": "yes"})
+    assert_same(tmp_path / "blocks", 2)
+    trace, diagnosis = written(tmp_path / "blocks", "again")
+    assert "leak" in [one.kind for one in trace.diagnosis(Selection(), known=diagnosis.known(trace)).findings]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 RUN = {
     "run": (),
+    "no sample": ("--no-sample",),
     "io": ("--io",),
     "memory": ("--memory",),
     "sample cpu": ("--sample=1000", "--sample-clock", "cpu"),
@@ -165,7 +166,10 @@ SITUATIONS = (
             told=told,
         )
         for how in ("library", "number")
-        for modes, told in ((("run", "io", "memory", "cc"), ""), (SAMPLES, "for itself: sampling stops"))
+        for modes, told in (
+            (("no sample", "cc"), ""),
+            (("run", "io", "memory", *SAMPLES), "for itself: sampling stops"),
+        )
     ),
     Situation(
         # https://github.com/google/sanitizers/issues/786, https://github.com/VirtualGL/virtualgl/issues/197

@@ -14,7 +14,7 @@ from _pytest.mark import ParameterSet
 from odd.situations import RUN, SAMPLES, SITUATIONS, Situation
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import WAITS, Done, call, need
+from support.tools import DEFAULTS, Done, call, need
 
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILERS = {".c": "gcc", ".cc": "g++", ".f90": "gfortran"}
@@ -56,8 +56,8 @@ def traced(build: Builder, row: Situation, mode: str, where: Path) -> Done:
     """Records the archive t.trace in the directory where."""
     where.mkdir()
     if mode == "cc":
-        return call(words_of(build, row, True), where, {"VT_FILE_PREFIX": "t"} | WAITS, check=False)
-    return vtrace(where, "run", "-o", "t", *RUN[mode], *words_of(build, row, False), env=WAITS, check=False)
+        return call(words_of(build, row, True), where, {"VT_FILE_PREFIX": "t"} | DEFAULTS, check=False)
+    return vtrace(where, "run", "-o", "t", *RUN[mode], *words_of(build, row, False), env=DEFAULTS, check=False)
 
 
 @pytest.mark.parametrize(("row", "mode"), CASES)
@@ -84,7 +84,7 @@ def test_situation_behind_a_shell(build: Builder, tmp_path: Path, row: Situation
     plain = untraced(build, row, tmp_path / "plain")
     (tmp_path / "traced").mkdir()
     words = [*SHELL, *words_of(build, row, False)]
-    done = vtrace(tmp_path / "traced", "run", "-o", "t", *RUN[mode], *words, env=WAITS, check=False)
+    done = vtrace(tmp_path / "traced", "run", "-o", "t", *RUN[mode], *words, env=DEFAULTS, check=False)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout), str(done)
     if row.has_archive:
         assert unify(tmp_path / "traced", "t", check=False).returncode == 0

@@ -36,7 +36,7 @@ def main() -> int:
 def row(plant: Plant, mode: str, verdict: Verdict) -> str:
     error = "" if verdict.error is None else f"{verdict.error:+.0%}"
     first, found = ("yes" if good else "NO" for good in (verdict.first, verdict.found))
-    return f"{plant.name:<20}  {mode:<7}  {first:<3}  {found:<3}  {error:>6}  {verdict.told}"
+    return f"{plant.name:<30}  {mode:<8}  {first:<3}  {found:<3}  {error:>6}  {verdict.told}"
 
 
 def sums(cases: list[tuple[Plant, str]], verdicts: list[Verdict]) -> list[str]:

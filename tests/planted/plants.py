@@ -3,114 +3,244 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-RUN = {"run": (), "sample": ("--sample",), "locks": ("--locks",)}
-"""Modes of vtrace run and their options. The other mode is "cc": vtrace-cc -O2 compiles the program."""
-KNOWS_FUNCTIONS = ("cc", "sample", "locks")
+RUN = {"run": (), "sample": ("--sample",), "io": ("--io",), "python": ("--python",), "locks": ("--locks",)}
+"""Modes of vtrace run and their options. The other modes begin with "cc": vtrace-cc -O2 compiles the program."""
+VARIABLES = {"cc locks": {"VT_PTHREAD": "locks"}, "cc io": {"VT_IOTRACE": "yes"}}
+"""Settings of modes."""
+KNOWS_FUNCTIONS = ("cc", "cc locks", "cc io", "sample", "python")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """What a finding must tell. kind: of the finding. function: the code that takes the time, where the mode knows
-    functions. culprits: ranks; None: not compared. loss: s of all ranks that the cause costs; 0: not compared."""
+    """What a finding must tell. kind: of the finding, or several. function: the code that takes the time, where the
+    mode knows functions. culprits: ranks; None: not compared. thread: its name. words: of the sentence, such as the
+    call that waits. iteration: -1: not compared. loss: s of all ranks that the cause costs; 0: not compared.
+    to_record: the option without which no finding can tell the cause; then a line must name the option."""
 
-    kind: str
-    function: str
+    kind: str = ""
+    function: str = ""
     culprits: tuple[int, ...] | None = None
+    thread: str = ""
+    words: str = ""
+    iteration: int = -1
     loss: float = 0.0
+    to_record: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """A property of a program in its modes. cause: None for a healthy program. ranks: 0 without MPI."""
+    """A property of a program in its modes. cause: None for a healthy program. ranks, mpi: 0 and "" without MPI.
+    threads: of OpenMP, 0 without."""
 
     name: str
     cause: Cause | None
     modes: tuple[str, ...]
     words: tuple[str, ...]
-    ranks: int
-    computes: bool
+    ranks: int = 0
+    computes: bool = False
     """Works by processor time; else the program sleeps."""
     program: str = "mpi_plants.c"
+    mpi: str = ""
+    threads: int = 0
 
 
 STEPS, LONG = 20, 90
-"""Steps of mpi_plants.c; of properties that only long runs show."""
+"""Steps of most programs; of properties that only long runs show."""
 
 
-def _of_ranks(n: int, *, computes: bool = False) -> list[Plant]:
-    """The properties of mpi_plants.c on n ranks."""
+def _of_ranks(
+    n: int,
+    *,
+    computes: bool = False,
+    mpi: str = "mpich",
+    program: str = "mpi_plants.c",
+    modes: tuple[str, ...] = ("run", "cc"),
+    names: tuple[str, ...] = (),
+    ms: float = 20,
+) -> Iterator[Plant]:
+    """The properties of mpi_plants.* on n ranks. names: of some, () for all. ms: the longer work of a step."""
+    suffix = "".join([
+        " computing" * computes, f" {mpi}" * (mpi == "openmpi"), f" {ms:g} ms" * (ms != 20),
+        " Fortran" * program.endswith(".f90"), " Python" * program.endswith(".py"),
+    ])  # fmt: skip
 
     def plant(name: str, cause: Cause | None, *, steps: int = STEPS) -> Plant:
         return Plant(
-            name=f"{name} {n}{' computing' * computes}",
-            words=(name, str(steps)),
+            name=f"{name} {n}{suffix}",
+            words=(name, str(steps), f"{ms:g}"),
             cause=cause,
             ranks=n,
             computes=computes,
-            modes=("run", "cc", "sample") if computes else ("run", "cc"),
+            modes=(*modes, "sample") if computes else modes,
+            program=program,
+            mpi=mpi,
         )
-
-    def longer(function: str, culprits: tuple[int, ...] | None, loss: float) -> Cause:
-        return Cause(kind="imbalance", function=function, culprits=culprits, loss=loss)
 
     last, others, pairs = n - 1, n - 1, n // 2
-    even, odd = tuple(range(0, n, 2)), tuple(range(1, n, 2))
-    of_receivers = Cause(kind="mpi_wait", function="prepare", culprits=odd, loss=0.020 * STEPS * pairs)
-    slow = Cause(kind="slow_iterations", function="rebuild_tree", culprits=(1,))
-    return [
-        plant("late_sender", longer("prepare", even, 0.020 * STEPS * pairs)),
-        plant("late_receiver", of_receivers),
-        plant("late_broadcast", longer("prepare", (0,), 0.020 * STEPS * others)),
-        plant("early_reduce", longer("prepare", None, 0)),
-        plant("at_barrier", longer("chemistry", (last,), 0.020 * STEPS * others)),
-        plant("at_nxn", longer("chemistry", None, 0.015 * STEPS * n)),
-        plant("straggler", longer("chemistry", (n // 2,), 0.006 * LONG * others), steps=LONG),
-        plant("main_only", longer("main_only", (last,), 0.008 * STEPS * others)),
-        plant("periodic", slow, steps=LONG),
-        plant("single_slow", slow),
+    even, odd, each = tuple(range(0, n, 2)), tuple(range(1, n, 2)), 1e-3 * ms * STEPS
+    longer = partial(Cause, kind="imbalance")
+    slow = partial(Cause, kind="slow_iterations", function="rebuild_tree", culprits=(1,))
+    late = Cause(kind="mpi_wait", function="prepare", culprits=odd, loss=each * pairs)
+    found = [
+        plant("late_sender", longer(function="prepare", culprits=even, words="MPI_Recv", loss=each * pairs)),
+        plant("late_receiver", late),
+        plant("late_broadcast", longer(function="prepare", culprits=(0,), words="MPI_Bcast", loss=each * others)),
+        plant("late_scatter", longer(function="prepare", culprits=(0,), words="MPI_Scatter", loss=each * others)),
+        plant("early_reduce", longer(function="prepare", words="MPI_Reduce")),
+        plant("early_gather", longer(function="prepare", words="MPI_Gather")),
+        plant("at_barrier", longer(function="chemistry", culprits=(last,), words="MPI_Barrier", loss=each * others)),
+        plant("at_nxn", longer(function="chemistry", words="MPI_Allreduce", loss=0.75 * each * n)),
+        plant(
+            "straggler", longer(function="chemistry", culprits=(n // 2,), loss=3e-4 * ms * LONG * others), steps=LONG
+        ),
+        plant("main_only", longer(function="main_only", culprits=(last,), loss=0.4 * each * others)),
+        plant("slow_neighbour", longer(function="chemistry", culprits=(1,), words="MPI_Waitall")),
+        plant("wrong_order", Cause(kind="imbalance serialisation mpi_wait", words="order")),
+        plant("periodic", slow(words="every 17th iteration"), steps=LONG),
+        plant("single_slow", slow(iteration=10)),
         plant("drift", Cause(kind="drift", function="compute")),
         plant("pipeline", Cause(kind="serialisation", function="chemistry")),
+        plant("master_worker", Cause(kind="imbalance serialisation", function="prepare", culprits=(0,))),
+        plant("small_messages", Cause(kind="transfer", words="MPI_")),
+        plant("needless_barriers", Cause(kind="transfer", words="MPI_Barrier")),
+        plant("uneven_volume", Cause(kind="transfer serialisation imbalance", words="MPI_Send")),
         plant("healthy", None),
+        plant("healthy_ring", None),
+        plant("healthy_collectives", None),
+        plant("healthy_messages", None),
     ]
+    return (one for one in found if not names or one.words[0] in names)
 
 
-def _of_threads(*, computes: bool) -> list[Plant]:
-    """The properties of thread_plants.c on two threads."""
-    cause = Cause(kind="thread_imbalance", function="chemistry", loss=0.010 * STEPS)
-    return [
-        Plant(
-            name=f"{name}{' computing' * computes}",
-            words=(name, str(STEPS)),
-            cause=of,
-            ranks=0,
+def _of_openmp(n: int, *, computes: bool = False, ms: float = 20, names: tuple[str, ...] = ()) -> Iterator[Plant]:
+    """The properties of omp_plants.c on n threads. names: of some, () for all."""
+    each, base = 1e-3 * ms * STEPS, 0.010 * STEPS
+    uneven = partial(Cause, kind="omp_imbalance", function="chemistry")
+    lock = Cause(kind="lock", function="critical", loss=each * n * (n - 1))
+    causes = {
+        "loop": uneven(thread=f"{n - 1}", loss=each * (n - 1)),
+        "sections": uneven(function="", loss=each * (n - 1) + base * max(0, n - 2)),
+        "tasks": uneven(function="", loss=each * (n - 1)),
+        "serial": Cause(kind="omp_serial", function="setup", loss=each * (n - 1)),
+        "single": Cause(kind="omp_imbalance", function="setup", loss=each * (n - 1)),
+        "critical": lock,
+        "one_lock": Cause(kind="lock", function="omp_set_lock", loss=each * n * (n - 1)),
+        "idle": uneven(loss=each * (n - n // 2)),
+        "healthy_loop": None,
+        "healthy_tasks": None,
+        "healthy_lock": None,
+    }
+    for name in names or causes:
+        yield Plant(
+            name=f"{name} {n}{' computing' * computes}{f' {ms:g} ms' * (ms != 20)}",
+            words=(name, str(STEPS), f"{ms:g}"),
+            cause=causes[name],
+            threads=n,
             computes=computes,
             modes=("run", "cc", "sample") if computes else ("run", "cc"),
-            program="thread_plants.c",
+            program="omp_plants.c",
         )
-        for name, of in (("uneven_threads", cause), ("healthy_threads", None))
+
+
+def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[Plant]:
+    """The properties of thread_plants.c and pool_plants.cpp on n threads."""
+    each = 1e-3 * ms * STEPS
+    uneven = Cause(kind="thread_imbalance", function="chemistry", loss=each * (n - 1))
+    met = Cause(kind="thread_imbalance", function="chemistry", words="pthread_barrier_wait", loss=each * (n - 1))
+    plain, locks = ("run", "cc", *(("sample",) * computes)), ("locks", "cc locks")
+    unknown = Cause(to_record="vtrace run --locks")
+    starved = Cause(kind="condition", words="pthread_cond_wait")
+    pool = "pool_plants.cpp"
+    rows: list[tuple[str, Cause | None, tuple[str, ...], str]] = [
+        ("uneven_threads", uneven, plain, ""),
+        ("at_thread_barrier", met, locks, ""),
+        ("at_thread_barrier", unknown, ("run", "cc"), ""),
+        ("healthy_threads", None, (*plain, *locks), ""),
+        ("healthy_thread_barrier", None, plain, ""),
+        ("healthy_mutex", None, (*plain, *locks), ""),
+        ("starved_pool", starved, locks, ""),
+        ("starved_pool", unknown, ("run", "cc"), ""),
+        ("starved_pool", starved, locks, pool),
+        ("long_task", Cause(kind="thread_imbalance", function="chemistry", loss=0.010 * ms * (n - 1)), plain, pool),
+        ("healthy_pool", None, (*plain, *locks), pool),
     ]
-
-
-def _of_locks() -> list[Plant]:
-    """Properties of thread_plants.c that runs with recorded locks show."""
-    cause = Cause(kind="lock", function="hold_lock", loss=0.010 * STEPS)
-    return [
-        Plant(
-            name=f"{name} with locks",
-            words=(name, str(STEPS)),
-            cause=of,
-            ranks=0,
-            computes=False,
-            modes=("locks",),
-            program="thread_plants.c",
+    if computes:
+        rows = [row for row in rows if row[1] is None or row[0] == "uneven_threads"]
+    if n == 2 and not computes:
+        rows.append(("held_lock", Cause(kind="lock", words="hold_lock", loss=each), locks, ""))
+    if n > 2:
+        rows += [
+            ("one_mutex", Cause(kind="lock", words="pthread_mutex_lock"), locks, ""),
+            ("one_holder", Cause(kind="lock", words="pthread_mutex_lock"), locks, ""),
+            ("one_mutex", unknown, ("run", "cc"), ""),
+            ("one_result", Cause(kind="lock", words="pthread_mutex_lock"), locks, pool),
+        ]
+    for name, cause, modes, program in rows:
+        yield Plant(
+            name=f"{name} {n}{' C++' * bool(program)}{' computing' * computes}{f' {ms:g} ms' * (ms != 10)}",
+            words=(name, str(STEPS), str(n), f"{ms:g}"),
+            cause=cause,
+            computes=computes,
+            modes=modes,
+            program=program or "thread_plants.c",
         )
-        for name, of in (("held_lock", cause), ("healthy_threads", None))
+
+
+def _of_io(n: int, *, mpi: str = "mpich", ms: float = 20) -> Iterator[Plant]:
+    """The properties of io_plants.c on n ranks."""
+    each = 1e-3 * ms * STEPS
+    others = each * (n - 1)
+    one = partial(Cause, culprits=(0,), loss=others)
+    written = "io", "cc io"
+    rows: list[tuple[str, Cause | None, tuple[str, ...]]] = [
+        ("io_by_one", one(kind="io_by_few_ranks", words="write"), written),
+        ("io_by_one", one(kind="imbalance", function="store"), ("run", "cc")),
+        ("uneven_io", one(kind="io_by_few_ranks imbalance", words="write", culprits=(n - 1,)), written),
+        ("uneven_io", one(kind="imbalance", function="store", culprits=(n - 1,)), ("run", "cc")),
+        ("long_io", Cause(kind="io_time", words="write", loss=each * n), written),
+        ("format_by_one", one(kind="imbalance", function="format_text"), ("run", "cc", "io")),
+        *([("small_writes", Cause(kind="io_time", words="write"), written)] * (n == 2)),
+        ("wait_at_close", one(kind="imbalance", function="format_text", words="MPI_File"), ("run", "cc", "io")),
+        ("healthy_io", None, ("run", "cc", "io")),
     ]
+    if mpi == "openmpi":  # which takes longer to open a file than the plant to write it
+        rows = [row for row in rows if row[0] != "wait_at_close"]
+    for name, cause, modes in rows:
+        yield Plant(
+            name=f"{name} {n}{f' {mpi}' * (mpi == 'openmpi')}{f' {ms:g} ms' * (ms != 20)}",
+            words=(name, str(STEPS), f"{ms:g}"),
+            cause=cause,
+            ranks=n,
+            modes=modes,
+            program="io_plants.c",
+            mpi=mpi,
+        )
 
 
+_SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
+"""Properties that programs in all languages have."""
+_FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
 PLANTS: tuple[Plant, ...] = (
-    *_of_ranks(2), *_of_ranks(4), *_of_ranks(2, computes=True), *_of_threads(computes=False),
-    *_of_threads(computes=True), *_of_locks(),
-)  # fmt: skip
+    *_of_ranks(2, names=(*_FEW, "small_messages", "needless_barriers", "uneven_volume")),
+    *_of_ranks(4),
+    *_of_ranks(8, names=_SHORT),
+    *_of_ranks(16, names=_SHORT[:4]),
+    *_of_ranks(4, ms=5, names=("at_barrier", "at_nxn", "late_broadcast", "late_sender")),
+    *_of_ranks(4, mpi="openmpi", names=(*_SHORT, "late_receiver", "wrong_order", "pipeline")),
+    *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
+    *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=_SHORT),
+    *_of_ranks(2, computes=True, names=_FEW),
+    *_of_openmp(2),
+    *_of_openmp(4),
+    *_of_openmp(2, computes=True, names=("loop", "serial", "critical", "healthy_loop")),
+    *_of_threads(2),
+    *_of_threads(4),
+    *_of_threads(2, computes=True),
+    *_of_io(2),
+    *_of_io(4),
+    *_of_io(2, mpi="openmpi"),
+)

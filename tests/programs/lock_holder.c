@@ -89,6 +89,7 @@ static void *user(void *unused)
         if (*what != 'c') use();
         if (*what == 'h') work(HELD + 10); /* so that take() need not wait for the lock */
         if (*what == 'c' || *what == 'h') take();
+        if (*what == 'c') work(5); /* a thread that only waits loses no time */
         reached(&used);
     }
     return unused;

@@ -73,6 +73,7 @@ void user()
         }
         if (what == "healthy") work(50);
         if (what != "mutex") take();
+        if (what == "condition") work(5); // a thread that only waits loses no time
         used++;
     }
 }

@@ -79,18 +79,19 @@ def urgent() -> tuple[str, ...]:
     return words if tried.stdout.strip() == "-10" else ()
 
 
-WAITS = {"VT_PROCESSOR_WAIT": "yes"}
-"""The default of users, for tests that hold with it, too."""
+DEFAULTS = {"VT_PROCESSOR_WAIT": "yes", "VT_SAMPLE_RATE": ""}
+"""The defaults of users, for tests that hold with them, too."""
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra.
 
     Sets VT_UNIFY=no, since most tests of vtrace run read the local files, or unify the files with options; and
-    VT_PROCESSOR_WAIT=no, since the machine of the tests is busy: each run would wait for a processor elsewhere."""
+    VT_PROCESSOR_WAIT=no, since the machine of the tests is busy: each run would wait for a processor elsewhere; and
+    VT_SAMPLE_RATE=0, since the number of samples depends on the time."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("VT_")}
     env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', os.defpath)}"
-    env |= {"LC_ALL": "C.UTF-8", "VT_UNIFY": "no", "VT_PROCESSOR_WAIT": "no"}
+    env |= {"LC_ALL": "C.UTF-8", "VT_UNIFY": "no", "VT_PROCESSOR_WAIT": "no", "VT_SAMPLE_RATE": "0"}
     env.update(extra or {})
     return env
 

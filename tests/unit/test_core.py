@@ -13,10 +13,12 @@ import pytest
 from support import tools
 from support.build.builder import Builder
 from support.readers import words
+from support.tools import WAITS
 from vtrace.io.local import records
 from vtrace.io.local.local_files import open_local, read_head
 
 NONE = 0xFFFFFFFF
+SUMMARY = records.DEFINITIONS["SUMMARY"]
 
 
 @pytest.fixture(scope="module", params=["gcc", "clang"])
@@ -159,3 +161,39 @@ def test_code_changes_in_whole_pages(core: Path, tmp_path: Path, size: int) -> N
 def test_step_of_a_counter(core: Path, tmp_path: Path, mhz: int, multiple: int, step: int) -> None:
     """aarch64: 25 MHz to 1 GHz; a counter of 1 GHz that hardware drives at 25 or 100 MHz advances by 40 or 10 ticks."""
     assert int(run(core, tmp_path, "steps", str(mhz), str(multiple)).stdout) == step << 16
+
+
+@pytest.mark.parametrize(("left", "flushes"), [(18, 0), (10, 1)])
+@pytest.mark.parametrize("asked", ["yes", "no"])
+def test_a_wait_at_the_end_of_a_chunk_changes_no_event(
+    core: Path, tmp_path: Path, asked: str, left: int, flushes: int
+) -> None:
+    """The record of a wait flushes nothing: events, losses and times are as without waits. left: free words of the
+    full buffer; an event of one word needs 17."""
+    limits = {"VT_BUFFER_SIZE": "64K", "VT_MAX_FLUSHES": "1", "VT_PROCESSOR_WAIT": asked}
+    count = int(run(core, tmp_path, "wait-full", str(left), **limits).stdout)
+    kinds = [r.kind for r in words.events(tmp_path / "t.1.events")]
+    assert (kinds[kinds.index("LEAVE") - 1] == "PROCESSOR_WAIT") == (asked == "yes")
+    expected = Counter(ENTER=1, ISEND_COMPLETE=count, LEAVE=1, FLUSH=flushes, LIMIT=flushes)
+    assert Counter(kind for kind in kinds if kind != "PROCESSOR_WAIT") == +expected
+    summary = next(d for d in words.definitions(tmp_path / "t.1.def") if d[0] == SUMMARY)
+    lost, number, clamped = summary[3], summary[4], summary[7]
+    assert (lost, number, clamped) == (0, flushes, 0)
+
+
+def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
+    run(core, tmp_path, "wait-poll", **WAITS)
+    kinds = [r.kind for r in words.events(tmp_path / "t.1.events")]
+    last = max(at for at, kind in enumerate(kinds) if kind == "LEAVE")
+    assert kinds[last - 1] == "PROCESSOR_WAIT"
+
+
+@pytest.mark.parametrize("who", ["main", "thread"])
+def test_waits_after_the_last_event(core: Path, tmp_path: Path, who: str) -> None:
+    run(core, tmp_path, "wait-last", who, **WAITS)
+    name = "1.events" if who == "main" else "10001.events"
+    found = words.events(tmp_path / f"t.{name}")
+    assert [r.kind for r in found][-2:] == ["LEAVE", "PROCESSOR_WAIT"]
+    assert found[-1].payload[0] > 500_000
+    assert run(core, tmp_path, "wait-last", who, VT_FILE_PREFIX="no").returncode == 0
+    assert len(words.events(tmp_path / f"no.{name}")) == 2

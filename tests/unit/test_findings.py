@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import _otf2
@@ -15,9 +16,11 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_waits
+from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.io.archive.properties import CORES
 from vtrace.io.sidecar import sidecar
 from vtrace.reasons import FLUSH, OFF
 from vtrace.reports.diagnose_sheets import findings_about
@@ -165,6 +168,21 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     )
 
 
+def without_processor(anchor: Path, *waits: tuple[Any, ...]) -> None:
+    """Writes waits for a processor: location, begin, end, ns, and the names of the call path."""
+    rows = []
+    for *numbers, innermost in ((*wait[:4], [region(name) for name in wait[4:]]) for wait in waits):
+        path = 0xCBF29CE484222325
+        for each in innermost:
+            path = (path ^ each) * 0x100000001B3 % 2**64
+        rows.append((*numbers, innermost[-1] if innermost else UNDEFINED, 1, path))
+    names = ("location", "from", "to", "ns", "region", "count", "path")
+    table = sidecar.SidecarTable({
+        name: np.array(column, "<u8") for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    })  # fmt: skip
+    sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
+
+
 @pytest.mark.parametrize(("waited", "rest"), [(0, 600), (120, 360), (240, None)])
 def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, tmp_path: Path) -> None:
     """Rank 1 works for 400 ns instead of 100, but had no processor for a part of the time; two ranks wait for it."""
@@ -174,12 +192,139 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
         calls = call(0, time, "work") + call(time, 400, "MPI_Coll", *((400, *event) for event in ends))
         events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
-    row = {"location": 1, "from": 100, "to": 400, "ns": waited, "region": region("work")}
-    table = sidecar.SidecarTable({name: np.array([value], "<u8") for name, value in row.items()})
-    sidecar.write(anchor.parent, *sidecar.WAITS, sidecar.identity(anchor, Trace(anchor).properties), table)
-    losses = {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
-    assert losses.get("imbalance") == rest
-    assert losses.get("noise", 0) == (waited if rest else 2 * waited)
+    without_processor(anchor, (1, 100, 400, waited, "main", "work"))
+    assert losses(anchor).get("imbalance") == rest
+    assert losses(anchor).get("noise", 0) == (waited if rest else 2 * waited)
+
+
+def coll(begin: int, end: int, name: str = "MPI_Coll") -> list[Event]:
+    """A call of an operation of all ranks."""
+    return call(begin, end, name, (begin, "MpiCollectiveBegin"), (end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("wait", "rest"),
+    [
+        ((1, 700, 1100, 240, "main", "work", "work"), 600),  # the same function on another call path
+        ((1, 700, 1100, 240, "main"), 600),
+        ((1, 100, 400, 240, "main", "work"), None),
+    ],
+    ids=["on another path", "in the caller", "in the path"],
+)
+def test_a_wait_explains_its_own_call_path_only(wait: tuple[Any, ...], rest: int | None, tmp_path: Path) -> None:
+    """Rank 1 works for 400 ns instead of 100 before an operation. All ranks work 600 ns after it, in work in work and
+    in main, where rank 1 had no processor for 240 ns: that is no cause of the waits for rank 1."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        later = call(450, 1100, "work", *call(700, 1100, "work"))
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400), *later, (1200, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    without_processor(anchor, wait)
+    assert losses(anchor).get("imbalance") == rest
+
+
+def losses(anchor: Path) -> dict[str, int]:
+    """The loss of each kind."""
+    return {one.kind: one.loss_ns for one in Trace(anchor).diagnosis(Selection()).findings}
+
+
+def test_a_wait_explains_one_finding(tmp_path: Path) -> None:
+    """Rank 1 comes late to an operation, by its wait for a processor in work, and then receives late, since it works
+    longer in work in work: the wait explains the first loss only."""
+    events: dict[int, list[Event]] = {}
+    for rank, time in enumerate((100, 400, 100)):
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400)]
+    events[0] += call(450, 760, "MPI_Send", (450, "MpiSend", 1, 0, 0, 8))
+    events[1] += call(400, 750, "work", *call(400, 750, "work"))
+    events[1] += call(750, 760, "MPI_Recv", (760, "MpiRecv", 0, 0, 0, 8))
+    anchor = archive(tmp_path / "a", {rank: [*each, (800, "Leave", 0)] for rank, each in events.items()})
+    before = losses(anchor)
+    assert before["imbalance"] == 600
+    assert before["mpi_wait"] == 300
+    without_processor(anchor, (1, 100, 400, 300, "main", "work"))
+    after = losses(anchor)
+    assert "imbalance" not in after
+    assert after["mpi_wait"] == 300
+
+
+def test_waits_for_a_processor_in_mpi_count_once(tmp_path: Path) -> None:
+    """Ranks 0 and 2 wait 300 ns for rank 1 in an operation, which then takes 100 ns. Rank 0 has no processor for
+    160 ns in it: 100 of these are no part of the wait, and no transfer."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 500, "MPI_Barrier"), (500, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    before = losses(anchor)
+    without_processor(anchor, (0, 100, 500, 160, "main", "MPI_Barrier"))
+    noise = told(Trace(anchor), "noise")
+    assert noise.loss_ns == 100
+    assert noise.caveats == ("60 ns more are parts of waits in MPI, and count there",)
+    assert before["transfer"] == 300
+    assert losses(anchor) == before | {"noise": 100, "transfer": 200}
+
+
+def test_a_rank_that_leaves_mpi_late_takes_no_longer(tmp_path: Path) -> None:
+    """Rank 0 leaves the first operation 300 ns late, since it has no processor, and so comes late to the second, though
+    it works hardly longer than the others there, and less later. Rank 2 works 300 ns longer before the third."""
+    events: dict[int, list[Event]] = {}
+    for rank, (first, last) in enumerate(((101, 90), (100, 100), (100, 400))):
+        leaves = 410 if rank == 0 else 110
+        begins = leaves + first, 520 + last
+        events[rank] = [(0, "Enter", 0), *coll(100, leaves, "MPI_Barrier"), *call(leaves, begins[0], "work")]
+        events[rank] += [*coll(begins[0], 520, "MPI_Barrier"), *call(520, begins[1], "work")]
+        events[rank] += [*coll(begins[1], 930, "MPI_Barrier"), (930, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    assert told(Trace(anchor), "imbalance").ranks == (0, 1)
+    without_processor(anchor, (0, 100, 410, 300, "main", "MPI_Barrier"))
+    found = told(Trace(anchor), "imbalance")
+    assert (found.culprit, found.loss_ns) == ("rank 2, work in main", 310 + 300 + 2 * 1)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "present", "crowded"),
+    [
+        (Selection(), (0, 1, 2, 3), [("a", 3, 2)]),
+        (Selection(locations=(3,)), (3,), []),
+        (Selection(locations=(0,)), (0,), [("a", 3, 2)]),
+        (Selection(start=5), (0, 1, 3), []),
+    ],
+    ids=["all", "another host", "one of the host", "when a rank has ended"],
+)
+def test_crowded_hosts_are_those_of_the_selection(
+    chosen: Selection, present: tuple[int, ...], crowded: list[tuple[str, int, int]]
+) -> None:
+    """Ranks 0-2 share two cores of host a; rank 3 has host b."""
+    hosts = ["a", "a", "a", "b"]
+    trace = SimpleNamespace(
+        processes=Table({"rank": np.arange(4), "host": np.array(hosts, object), "group": np.arange(4)}),
+        group_properties=Table({
+            "group": np.arange(4), "name": np.full(4, CORES, object), "value": np.full(4, "0-1", object),
+        }),
+        locations=Table({"type": np.full(4, "CPU_THREAD", object)}),
+    )  # fmt: skip
+    facts: Any = SimpleNamespace(trace=trace, window=chosen, rows=[*present], ranks_of=tuple)
+    assert crowded_hosts(facts) == crowded
+
+
+@pytest.mark.parametrize(
+    ("begin", "explained"), [(100, 240 + 10), (1000, 0), (500, 0)], ids=["before the first", "after", "between both"]
+)
+def test_a_wait_explains_the_barrier_after_it_only(begin: int, explained: int, tmp_path: Path) -> None:
+    """Threads 0 and 2 wait 300 and 10 ns for thread 1 in a barrier, threads 0 and 1 wait 250 and 150 ns for thread 2 in
+    the next one. Thread 1 had no processor for 240 ns: that explains the waits in the first barrier, or nothing."""
+    times = ((100, 900), (400, 1000), (390, 1150))
+    events = {
+        thread: [
+            (0, "Enter", 0), (first, "Enter", 1), (400, "Leave", 1), (second, "Enter", 1), (1150, "Leave", 1),
+            (1400, "Leave", 0),
+        ]
+        for thread, (first, second) in enumerate(times)
+    }  # fmt: skip
+    trace = threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD)
+    loss = told(trace, "thread_imbalance").loss_ns
+    assert loss == 300 + 10 + 250 + 150
+    without_processor(trace.anchor, (1, begin, begin + 250, 240, "main"))
+    assert told(Trace(trace.anchor), "thread_imbalance").loss_ns == loss - explained
 
 
 def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:

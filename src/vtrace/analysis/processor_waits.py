@@ -3,51 +3,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.table import Table
 from vtrace.errors import FormatError
 from vtrace.io.common.arrays import Array
+from vtrace.io.local import records
 from vtrace.io.sidecar import sidecar
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_COLUMNS = ("location", "from", "to", "ns", "region")
+_COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
 class ProcessorWaits:
-    """The waits of all locations. Of an interval between two events of a location only the sum of its waits is known,
-    which counts as spread over the interval."""
+    """The waits of all locations, in columns (waits,) sorted by location and begin. location, region: rows of the
+    trace, region -1: outside of calls. begin, end, ns: ns; of an interval only the sum of its waits is known, which
+    counts as spread over the interval."""
 
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""
-        table = _table(trace)
-        self._locations = trace.locations.rows
-        self._location = trace.definitions.ids["locations"].rows(table["location"])
-        self._region = trace.definitions.ids["regions"].rows(table["region"])
+        known = waits_of(trace)
+        table = known.columns if known else {name: np.empty(0, np.uint64) for name in _COLUMNS}
+        location = trace.definitions.ids["locations"].rows(table["location"])
+        order = np.lexsort((table["from"], location))
+        order = order[location[order] >= 0]
+        table = {name: column[order] for name, column in table.items()}
+        self._trace, self._path = trace, table["path"]
+        self.location = location[order]
+        self.region = trace.definitions.ids["regions"].rows(table["region"])
         scale = _SECOND / trace.resolution
-        self._begin, self._end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
-        self._ns = np.clip(np.nan_to_num(table["ns"].astype(np.float64)), 0, np.maximum(0, self._end - self._begin))
+        self.begin, self.end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
+        self.ns = np.clip(np.nan_to_num(table["ns"].astype(np.float64)), 0, np.maximum(0, self.end - self.begin))
+
+    def paths(self, tree: Table) -> Array:
+        """(waits,) the call path of each wait, a row of the tree; -1: unknown, or not in the tree. tree: of
+        Trace.call_tree."""
+        known = path_hashes(tree, self._trace.regions["id"].tolist())
+        order = np.argsort(known, kind="stable")
+        at = order[np.minimum(np.searchsorted(known[order], self._path), len(known) - 1)]
+        return np.where(known[at] == self._path, at, -1)
+
+    def within(self, begin: int | None = None, end: int | None = None) -> Array:
+        """(waits,) the ns of each wait in a window (ns; None: open)."""
+        first = self.begin if begin is None else np.maximum(self.begin, begin)
+        last = self.end if end is None else np.minimum(self.end, end)
+        found: Array = self.ns * np.clip((last - first) / np.maximum(1, self.end - self.begin), 0, 1)
+        return found
 
     def by_location(self, begin: int | None = None, end: int | None = None, *, regions: Array) -> Array:
         """(locations,) ns that each location waited in a window (ns; None: open). regions: (regions + 1,) bool, those
         whose calls count if no call in them is open; the last one for the time outside of calls."""
-        first = self._begin if begin is None else np.maximum(self._begin, begin)
-        last = self._end if end is None else np.minimum(self._end, end)
-        part = np.clip((last - first) / np.maximum(1, self._end - self._begin), 0, 1)
-        counts = (self._location >= 0) & regions[self._region]
-        found: Array = np.bincount(self._location[counts], (self._ns * part)[counts], self._locations)
+        ns = self.within(begin, end) * regions[self.region]
+        found: Array = np.bincount(self.location, ns, self._trace.locations.rows)
+        return found
+
+    def between(self, locations: Array, begins: Array, ends: Array, *, regions: Array) -> Array:
+        """(n,) ns that locations waited between times (ns). regions: as in by_location."""
+        found = np.zeros(len(locations))
+        counts = regions[self.region]
+        for location in np.unique(self.location[counts & np.isin(self.location, locations)]).tolist():
+            mine = counts & (self.location == location)
+            times = np.maximum.accumulate(np.stack([self.begin[mine], self.end[mine]], 1).ravel())
+            sums = np.cumsum(np.stack([np.zeros(len(times) // 2), self.ns[mine]], 1).ravel())
+            rows = np.flatnonzero(locations == location)
+            until_begin, until_end = (np.interp(at[rows].astype(np.float64), times, sums) for at in (begins, ends))
+            found[rows] = np.maximum(0, until_end - until_begin)
         return found
 
 
-def _table(trace: Source) -> dict[str, Array]:
+def path_hashes(tree: Table, ids: Sequence[int]) -> Array:
+    """(paths,) the column `path` of waits in each call path. tree: of Trace.call_tree. ids: OTF2's, of its regions."""
+    hashes = [records.PATH_START]
+    for parent, region in zip(tree["parent"].tolist()[1:], tree["region"].tolist()[1:], strict=True):
+        hashes.append((hashes[parent] ^ ids[region] % 2**64) * records.PATH_FACTOR % 2**64)
+    return np.array(hashes, np.uint64)
+
+
+def waits_of(trace: Source) -> sidecar.SidecarTable | None:
+    """The table of waits (unify/account/account.py); None: there is none, or it is damaged."""
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
-        if table := sidecar.read(trace.anchor.parent, *sidecar.WAITS, of):
-            return {name: table.columns[name] for name in _COLUMNS}
-    except (FormatError, KeyError):
-        pass  # a damaged table counts as none
-    return {name: np.empty(0, np.uint64) for name in _COLUMNS}
+        table = sidecar.read(trace.anchor.parent, *sidecar.WAITS, of)
+    except FormatError:
+        return None
+    return table if table and all(name in table.columns for name in _COLUMNS) else None

@@ -111,6 +111,11 @@ class Selection:
         """rows() with helpers."""
         return sorted([*self.rows(trace), *self.helpers])
 
+    def is_whole(self, trace: Source) -> bool:
+        """True if nothing but helpers is left out."""
+        found = self.recorded
+        return self.start is self.stop is None and (found is None or len(found) == trace.locations.rows)
+
     def left_out(self, trace: Source) -> str:
         """helpers in words: 1 helper thread, 2 lanes of imported intervals; empty for none."""
         lanes = sum(bool(trace.locations["lane"][row]) for row in self.helpers)

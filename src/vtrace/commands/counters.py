@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, NORMAL, Console, some
+from vtrace.console import CLICK_SETTINGS, NORMAL, Console, say, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, near, plain
 
@@ -111,7 +111,7 @@ def _list_machine(as_json: bool) -> None:
         return
     for row in rows:
         shown = "" if row["missing"] else "count" if row["unsampled"] else "yes"
-        click.echo(plain(f"{row['name']:<24} {shown:<5} {row['counted_by']:<10} {row['description']}"))
+        say(row["description"], plain(f"{row['name']:<24} {shown:<5} {row['counted_by']:<10} "), " " * 42)
     console = Console("vtrace", NORMAL)
     reasons = (row["missing"] or row["unsampled"] for row in rows)
     for reason in dict.fromkeys(reason for reason in reasons if reason and reason != _NO_EVENT):
@@ -233,4 +233,4 @@ def _list(files: list[EventFile], pmu: str | None, as_json: bool) -> None:
         click.echo(json_text(rows, indent=1))
         return
     for row in rows:
-        click.echo(plain(f"{row['name']:<24} {row['type']:<16} {row['description']}").rstrip())
+        say(str(row["description"]), plain(f"{row['name']:<24} {row['type']:<16} "), " " * 42)

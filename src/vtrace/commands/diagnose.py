@@ -11,7 +11,7 @@ import click
 
 from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.commands.trace_command import Output, opened, stale_lines, titles, trace_command
-from vtrace.console import NORMAL, Console
+from vtrace.console import NORMAL, Console, say, terminal_width
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vtrace.parallel.ranks import Ranks
 
 
+_WIDE = 10**6
+"""The columns of no terminal."""
 _ROWS = 10
 """Rows in each table without --top."""
 
@@ -108,7 +110,7 @@ def after_unifying(
 
 def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
     from vtrace.reports import diagnose_sheets as sheets
-    from vtrace.reports import io_story
+    from vtrace.reports import io_story, processor_sheets
     from vtrace.reports.sheet import data
 
     chosen = sheets.selected(trace, sheets.findings_about(diagnosis.findings, about), patterns)
@@ -130,6 +132,7 @@ def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) ->
         },
         "notes": [*stale_lines(trace), *diagnosis.notes], "to_record": diagnosis.to_record,
         **({"io": data(io_story.sheets(io_story.read_io(diagnosis.facts), 1, ""))} if about == "io" else {}),
+        **(data(processor_sheets.sheets(diagnosis.facts, patterns)) if about == "processor" else {}),
     }  # fmt: skip
 
 
@@ -137,7 +140,7 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
     """Prints the findings, and top rows of each table; without tables also no details of the findings. Returns the
     findings."""
     from vtrace.reports import diagnose_sheets as sheets
-    from vtrace.reports import io_story
+    from vtrace.reports import io_story, processor_sheets
     from vtrace.reports.sheet import show
 
     chosen = sheets.selected(diagnosis.facts.trace, sheets.findings_about(diagnosis.findings, about), patterns)
@@ -150,9 +153,13 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
     if not about:
         made += [sheets.efficiencies(diagnosis), sheets.critical_path(diagnosis, patterns).cut(top, where)]
         made.append(sheets.iterations(diagnosis))
+    if about in ("", "processor"):
+        waited = processor_sheets.sheets(diagnosis.facts, patterns)
+        made += [each.cut(top, where if about else "all with --about processor --json") for each in waited]
     if about == "io":
         numbers = io_story.read_io(diagnosis.facts)
-        click.echo(f"\n{plain(io_story.line(numbers))}")
+        click.echo()
+        say(io_story.line(numbers))
         made += io_story.sheets(numbers, top, where)
     shown = [each for each in made if each.rows and each.shown != []]
     if shown:
@@ -164,7 +171,9 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
 def _lead_on(say: Callable[[str], None], findings: list[Finding]) -> None:
     """Prints the next command: the evidence of the first finding."""
     if findings and findings[0].command:
-        say(f"next: {findings[0].command}   for the evidence of the first finding")
+        told, width = f"next: {findings[0].command}", terminal_width() or _WIDE
+        reason = "   for the evidence of the first finding"
+        say(told + reason if len(f"vtrace: {told}{reason}") <= width else told)
 
 
 def _judge(console: Console, names: list[str], found: list[Diagnosis], least: float) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.trace_command import Output, stale_lines, trace_command
-from vtrace.console import Console, some
+from vtrace.console import Console, say, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.reports.table_names import DIFF_SORTS
-from vtrace.text import plain, shell_word
+from vtrace.text import shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Patterns, Selection
@@ -66,9 +66,9 @@ def command(
 
     def text() -> None:
         for name, run in zip("AB", runs, strict=True):
-            click.echo(f"{name}  {plain(_line(run))}")
+            say(_line(run), f"{name}  ", "   ")
             for line in run.caveats:
-                click.echo(f"   {plain(line)}")
+                say(line, "   ")
         click.echo("all numbers: average of one rank\n" if per_rank else "")
         sheet.show([each.cut(output.top, "--top shows more, all with --json") for each in made if each.rows])
         if not any(each.rows for each in made):

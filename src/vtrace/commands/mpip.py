@@ -15,7 +15,7 @@ from vtrace import __version__
 from vtrace.analysis.shared_scan import ask
 from vtrace.commands.completion import complete_target
 from vtrace.commands.trace_command import opened, title, warn_of_caveats
-from vtrace.console import Console, vtrace_console
+from vtrace.console import Console, terminal_width, vtrace_console, wide_option
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.archive.properties import PID
 from vtrace.io.common.outfile import complete
@@ -121,7 +121,10 @@ def command(
     if silent:
         console.note(f"-z: no report written; {len(profile.sites)} call sites found")
         return
-    style = mpip.Style(detail=not brief, floating=floating, pt2pt=pt2pt, collective=collective, threshold=threshold)
+    width = None if output or directory else terminal_width()
+    style = mpip.Style(
+        detail=not brief, floating=floating, pt2pt=pt2pt, collective=collective, threshold=threshold, width=width
+    )  # fmt: skip
     kinds = [mpip.verbose, mpip.concise] if both else [mpip.concise] if concise else [mpip.verbose]
     place = str(directory or (output.parent if output else "."))
     about = mpip.header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
@@ -137,6 +140,9 @@ def command(
     else:
         click.echo("\n".join(texts), nl=False)
     console.note(f"next: vtrace summary {shell_word(Path(archive))}   for functions, I/O and memory")
+
+
+command.params.append(wide_option())
 
 
 def _profiles(

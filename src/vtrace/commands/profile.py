@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from vtrace.commands.trace_command import (
     Output,
@@ -18,8 +19,16 @@ from vtrace.commands.trace_command import (
     trace_command,
     warn_of_caveats,
 )
+from vtrace.console import say
 from vtrace.errors import UsageError
-from vtrace.reports.table_names import METRIC_UNITS, PROFILE_SORTS, PROFILE_UNITS, SECTION_METRICS, TIMER_METRICS
+from vtrace.reports.table_names import (
+    ALLOCATION_SORTS,
+    METRIC_UNITS,
+    PROFILE_SORTS,
+    PROFILE_UNITS,
+    SECTION_METRICS,
+    TIMER_METRICS,
+)
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
@@ -37,7 +46,9 @@ _NO_SECTIONS = {
     "time": "no calls and no sections were recorded here", "mpi": "no calls of MPI were recorded in sections here",
     "memory": "no calls and no sections were recorded here",
 }  # fmt: skip
-_OF_UNIT = {"section": (None, *SECTION_METRICS), "timer": (None, *TIMER_METRICS)}
+_OF_UNIT: dict[str, tuple[str | None, ...]] = {
+    "section": (None, *SECTION_METRICS), "timer": (None, *TIMER_METRICS), "allocation": (None,),
+}  # fmt: skip
 """Rows with tables of their own, and the metrics that these have."""
 
 
@@ -45,6 +56,7 @@ def _check(values: dict[str, Any]) -> None:
     """Raises UsageError for options that exclude each other."""
     from vtrace.reports.comparison import MOST_RUNS
 
+    _check_allocations(values)
     by, metrics, patterns, archives = (values[name] for name in ("by", "metrics", "patterns", "archive"))
     is_sorted = values["file"] or values["sort"] != PROFILE_SORTS[0]
     alone = metrics in _OF_UNIT.get(by, ())
@@ -55,7 +67,7 @@ def _check(values: dict[str, Any]) -> None:
     for unit, known in _OF_UNIT.items():
         if metrics and metrics in known and by != unit:
             raise UsageError(f"--metrics {metrics} is about {unit}s", f"give --by {unit} --metrics {metrics}")
-    if by in _OF_UNIT and is_sorted:
+    if by in _OF_UNIT and by != "allocation" and is_sorted:
         raise UsageError(f"--by {by} takes neither --source nor --sort", f"the {by}s that take longest come first")
     if by == "timer" and not alone:
         raise UsageError(f"--by timer has no --metrics {metrics}", f"give --metrics {TIMER_METRICS[0]}, or none")
@@ -72,8 +84,25 @@ def _check(values: dict[str, Any]) -> None:
         raise UsageError("--metrics cannot --select a class or path", "select a region or location")
 
 
+def _check_allocations(values: dict[str, Any]) -> None:
+    """A sort that only allocations have implies --by allocation. Raises UsageError for options that these lack."""
+    if values["by"] != "allocation":
+        if values["sort"] not in ALLOCATION_SORTS:
+            return
+        if click.get_current_context().get_parameter_source("by") is not ParameterSource.DEFAULT:
+            raise UsageError(f"--sort {values['sort']} is about allocations", "give --by allocation")
+        values["by"] = "allocation"
+    known = (PROFILE_SORTS[0], *ALLOCATION_SORTS, "calls", "name")
+    if values["file"] or values["sort"] not in known:
+        wrong = "--source" if values["file"] else f"--sort {values['sort']}"
+        raise UsageError(f"--by allocation has no {wrong}", f"give --sort {', '.join(known[1:])}")
+    if any(values["patterns"].of(kind) for kind in ("region", "class")):
+        raise UsageError("--by allocation cannot --select a region or class", "select a path or location")
+
+
 @trace_command(
-    archives=-1, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", check=_check, by=PROFILE_UNITS, sort=PROFILE_SORTS, top=20,
+    archives=-1, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", check=_check, by=PROFILE_UNITS,
+    sort=(*PROFILE_SORTS, *ALLOCATION_SORTS), top=20,
     select="Only time of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
     json="Print all rows as JSON; times in ns.", csv=True,
 )  # fmt: skip
@@ -96,7 +125,8 @@ def command(
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
     of each run appear side by side. PAPI_USER_EVENTS_FILE names a file of derived events for --metrics. A timer is a
-    region of the user API on a thread, or one that --select names.
+    region of the user API on a thread, or one that --select names. Allocations need addresses (vtrace run --memory);
+    never-freed, peak and bytes sort them.
 
     \b
     Examples:
@@ -111,13 +141,14 @@ def command(
       vtrace profile heat --by section                  sections that the program marks
       vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
       vtrace profile heat --by timer --json             timers of the user API, for scripts
+      vtrace profile heat --by allocation               who allocates memory, and what is never freed
       vtrace profile one two three --by function        three runs side by side
     """
-    from vtrace.reports import profile_sheets, sheet
+    from vtrace.reports import path_tree, profile_sheets, sheet
 
     parts = [(trace, output.selected(trace)) for trace in traces]
     if metrics in _OF_UNIT.get(output.by, ()):
-        (_print_sections if output.by == "section" else print_timers)(*parts[0], output, metrics)
+        _OWN[output.by](*parts[0], output, metrics)
         return
     if metrics is not None:
         _print_metrics([_runs_of(part, output) for part in parts], metrics, events, output)
@@ -135,7 +166,10 @@ def command(
         if not made.rows:
             click.echo(_NO_ROWS)
             return
-        sheet.show([made if file else profile_sheets.shown(made)])
+        if numbers.by == "callpath":
+            sheet.show([path_tree.tree_sheet(numbers, output.sort, output.most)])
+        else:
+            sheet.show([made if file else profile_sheets.shown(made)])
         archive = shell_word(Path(output.archives[0]))
         if numbers.by == "function":
             output.console.note(
@@ -209,7 +243,7 @@ def _print_metrics(every_runs: list[list[CounterRun]], metrics: str, events: Pat
 
     def text() -> None:
         for line in part.caveats(trace):
-            click.echo(f"  {plain(line)}")
+            say(line, "  ")
         show([shown(made)])
         if made.columns[0].key == "function":
             word = shell_word(archive_of(trace))
@@ -308,3 +342,22 @@ def print_timers(trace: Trace, part: Selection, output: Output, metrics: str | N
     output.print([(trace, part)], [made], head, text, notes=notes)
     if not found and not output.patterns.all:
         output.console.note("no user-defined regions in this trace: --select 'region=*' prints all regions")
+
+
+def _print_allocations(trace: Trace, part: Selection, output: Output, _: str | None) -> None:
+    from vtrace.reports import allocation_sheets, sheet
+
+    made, notes = allocation_sheets.sheet(trace, part, output.patterns, sort=output.sort, most=output.most)
+    output.warn(notes)
+
+    def text() -> None:
+        print_head(trace, part)
+        sheet.show([made])
+
+    def head() -> dict[str, Any]:
+        return {"caveats": caveats(trace, part), "archive": str(trace.path), "by": "allocation"}
+
+    output.print([(trace, part)], [made], head, text, notes=notes)
+
+
+_OWN = {"section": _print_sections, "timer": print_timers, "allocation": _print_allocations}

@@ -87,10 +87,14 @@ class _Command(click.Command):
         return super().parse_args(ctx, _for_click(args))
 
 
-def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, *, repeat_groups: bool, **others: Any) -> None:
+def _run(words: tuple[str, ...], **others: Any) -> None:
     chosen = Choices(list(words))
-    chosen.view, chosen.force, chosen.verbose, chosen.repeat_groups = view, force, verbose, repeat_groups
-    if view and others["unify"] is False:
+    chosen.samples_by_default = True
+    for name in choices.FLAGS:
+        setattr(chosen, name, others[name])
+    if chosen.no_sample and others["sample"]:
+        raise UsageError("--sample and --no-sample exclude each other", "leave one of them out")
+    if chosen.view and others["unify"] is False:
         raise UsageError("--view needs an archive", "leave out --no-unify")
     for name, (option, what, _) in choices.VALUES.items():
         if others[name] == "":
@@ -104,7 +108,7 @@ def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, *, repe
     if not words:
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM [ARGUMENTS]...'")
     start.decide(chosen, environ)
-    if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
+    if (others["unify"] or chosen.view) and not chosen.unify and launchers.rank(environ) == 0:
         start.say("warning: nothing is unified: put vtrace run before the launcher: vtrace run mpiexec ...")
     if chosen.repeat_groups:
         from vtrace.commands.repeat_groups import run_groups

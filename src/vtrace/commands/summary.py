@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.analysis.findings.kinds import kind_of
+from vtrace.analysis.inlined import inlined, inlined_line
 from vtrace.commands.trace_command import Output, opened, stale_lines, title, trace_command
-from vtrace.console import Console, some
+from vtrace.console import Console, say, some
 from vtrace.reports.table_names import SUMMARY_SORTS, SUMMARY_TABLES
 from vtrace.text import plain, shell_word
 
@@ -55,13 +56,13 @@ def command(trace: Trace, part: Selection, output: Output, tables: tuple[str, ..
     def head() -> dict[str, Any]:
         not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
         about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
-        return {**about, "findings": [one.told() for one in _findings(trace, part)]}
+        return {**about, "inlined": inlined(trace), "findings": [one.told() for one in _findings(trace, part)]}
 
     def text() -> None:
         if not tables:
             click.echo(click.style(plain(title(trace)), bold=True))
         for line in numbers.caveats:
-            click.echo(f"  {plain(line)}")
+            say(line, "  ")
         if numbers.caveats:
             click.echo()
         if not tables:
@@ -82,7 +83,7 @@ def show_in_brief(archive: str, console: Console) -> None:
     trace = opened(archive)
     numbers = summary.read(trace, Selection.of_options(trace, None, end=None, ranks=None, helpers=False))
     made = {each.name: each for each in summary.sheets(numbers, top=_FUNCTIONS)}
-    texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"])]
+    texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"], trace, numbers.costs)]
     for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):
         console.note(text)
     found = trace.diagnosis(Selection())
@@ -115,8 +116,8 @@ def _show_findings(findings: list[Finding], trace: Trace) -> None:
     from vtrace.reports.diagnose_sheets import blocks
 
     if findings:
-        click.echo("Findings of vtrace diagnose; 100 % are the time of all threads")
-        for block in blocks(findings, trace.processes, (), details=False):
+        say("Findings of vtrace diagnose; 100 % are the time of all threads")
+        for block in blocks(findings, trace, (), details=False):
             click.echo(plain("\n".join(block)))
         click.echo()
 
@@ -165,8 +166,9 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
-    pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples))]
+    pairs += [("functions", inlined_line(trace)), ("time", summary.lead(numbers))]
+    pairs += [("inside", sample_sheets.line(samples, trace, numbers.costs))]
     for name, text in pairs:
         if text:
-            click.echo(f"  {name.ljust(10)}  {plain(text)}")
+            say(text, f"  {name.ljust(10)}  ", " " * 14)
     click.echo()

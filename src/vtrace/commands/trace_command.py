@@ -17,7 +17,7 @@ import click
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import stale, warn_if_stale
-from vtrace.console import Console, vtrace_console
+from vtrace.console import Console, say, vtrace_console, wide_option
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, plain, shell_quoted
 
@@ -135,7 +135,7 @@ class Output:
             for number, (trace, part) in enumerate(runs, 1):
                 click.echo(f"{number}  {plain(title(trace))}")
                 for line in [*part.caveats(trace), *(lines[number - 1] if lines else ())]:
-                    click.echo(f"   {plain(line)}")
+                    say(line, "   ")
             sheet.show([shown(made)])
 
         self.print(runs, [made], lambda: {"runs": told}, text, **tail)
@@ -177,6 +177,8 @@ def trace_command(
             yield click.Option(["--json", "as_json"], is_flag=True, help=json)
         if csv:
             yield _CSV
+        if json and not output:
+            yield wide_option()
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         def run(**values: Any) -> Any:
@@ -283,7 +285,7 @@ def print_head(trace: Trace, part: Selection) -> None:
     """Prints the name of a trace and the caveats of a part."""
     click.echo(click.style(plain(title(trace)), bold=True))
     for line in part.caveats(trace):
-        click.echo(f"  {plain(line)}")
+        say(line, "  ")
 
 
 def titles(traces: Sequence[Trace], given: Sequence[str]) -> list[str]:

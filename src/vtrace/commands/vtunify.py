@@ -64,7 +64,7 @@ class Options:
     partial: bool
     salvage: bool
     no_repair: bool
-    samples: str
+    samples: str | None
     also: tuple[str, ...]
     nocompress: bool
 
@@ -113,8 +113,8 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         click.option(
             "--samples",
             type=click.Choice(("archive", "sidecar", "none")),
-            default="archive",
-            help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
+            help="Write samples as events of the archive, of a second archive inside it, or not at all "
+            "[default: archive; sidecar if vtrace run took them without --sample].",
         ),
         click.option(
             "--also", type=click.Choice(_ALSO), multiple=True,
@@ -148,7 +148,7 @@ def command(**values: Any) -> None:
     )  # so that the end of a batch job leaves no unfinished archive either
     path = prefix_of(options.prefix, console)
     check_report(options)
-    follow_up = FollowUp(options.also, threads=options.jobs)
+    follow_up = FollowUp(options.also, threads=options.jobs, samples=options.samples)
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal follow_up
@@ -179,6 +179,8 @@ class FollowUp(NamedTuple):
     ranks: Ranks = ALONE
     threads: int | None = None
     """Threads of each rank that shares the diagnosis; None: one per core."""
+    samples: str | None = None
+    """The user's choice: an archive whose samples are to stay beside its events gets no data of other tools."""
     written_tiles: WrittenTiles | None = None
     written_diagnosis: WrittenDiagnosis | None = None
     """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
@@ -223,11 +225,11 @@ def report_written(written: WrittenArchive, console: Console, target: Path, near
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
-    _import_beside(written.archive, near, console)
+    _import_beside(written.archive, near, console, follow_up.samples)
     do_follow_up(console, target, written.archive, follow_up)
 
 
-def _import_beside(archive: Path, directory: Path, console: Console) -> None:
+def _import_beside(archive: Path, directory: Path, console: Console, samples: str | None) -> None:
     """Adds the files NAME-hostname-HOST.csv of the run's hosts, beside the local files, to an archive; warns of each
     file that cannot be imported, and leaves this file out."""
     paths = sorted(path for path in directory.glob("*-hostname-?*.csv") if path.is_file() and not is_foreign(path))
@@ -244,7 +246,7 @@ def _import_beside(archive: Path, directory: Path, console: Console) -> None:
             continue
         try:
             trace = vtrace.open(archive)
-            if has_second_archive(trace):
+            if samples and has_second_archive(trace):
                 raise VtraceError(f"{path}: the samples are in a second archive", "unify without --samples=sidecar")
             made = import_data(trace, [read_external(path)], archive, console)
         except VtraceError as error:

@@ -87,7 +87,9 @@ def command(**values: Any) -> None:
         if diagnoses:
             _help_to_diagnose(ranks, options.jobs or 1, archive)
         return
-    follow_up = vtunify.FollowUp(options.also, ranks=ranks, threads=options.jobs, written_diagnosis=heard)
+    follow_up = vtunify.FollowUp(
+        options.also, ranks=ranks, threads=options.jobs, written_diagnosis=heard, samples=options.samples
+    )
     with _helped(ranks) if diagnoses else nullcontext():
         if written:
             target = archive if options.is_named else path

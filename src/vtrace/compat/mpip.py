@@ -27,6 +27,7 @@ from vtrace.analysis.table import Table
 from vtrace.compat.mpip_moments import ReportParts, app_time, site_parts
 from vtrace.io.archive.batches import ALWAYS
 from vtrace.io.archive.reader_abi import SITE_NAMED
+from vtrace.short_names import shortened
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -230,20 +231,22 @@ def _bare(frame: Frame) -> Frame:
     return frame._replace(file=frame.file.rpartition("/")[2] or frame.file)
 
 
-_WIDTH, _TOP = 75, 20
+_WIDTH, _TOP, _LEAST_NAME = 75, 20, 16
 _MS, _S = 1e6, 1e9
 _RULE = "-" * _WIDTH
 
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """Options of the text. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line."""
+    """Options of the text. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line;
+    width: of the terminal, None for programs, which need whole names."""
 
     detail: bool = True
     floating: bool = False
     pt2pt: bool = False
     collective: bool = False
     threshold: float = 0.0
+    width: int | None = None
 
     def number(self, value: float, width: int, digits: int = 3) -> str:
         """A value in a column."""
@@ -262,7 +265,7 @@ def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
     yield ""
     yield from _mpi_time(profile, style)
     if style.detail:
-        yield from _callsites(profile.sites)
+        yield from _callsites(profile.sites, style)
     yield from _aggregates(profile, style)
     if style.detail:
         yield from _times(profile, style)
@@ -277,7 +280,7 @@ def concise(profile: MpipProfile, style: Style) -> Iterator[str]:
     yield from _task_statistics(profile.tasks)
     yield from _aggregates(profile, style)
     if style.detail:
-        yield from _callsites(profile.sites)
+        yield from _callsites(profile.sites, style)
         times = {site.id: {rank: calls.total / _MS for rank, calls in site.by_rank.items()} for site in profile.sites}
         yield from _by_site(profile.sites, times, "Callsite Time statistics (all callsites, milliseconds)", style)
         for what, title in _DETAILS.items():
@@ -334,19 +337,28 @@ def _deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def _callsites(sites: Sequence[Site]) -> Iterator[str]:
+def _short_words(texts: Iterable[str], used: int, width: int | None) -> dict[str, str]:
+    """Names as words, shortened for a terminal on which other columns use part of the width."""
+    words = {text: _word(text) for text in texts}
+    short = shortened(words.values(), max(width - used, _LEAST_NAME)) if width else {}
+    return {text: short.get(word, word) for text, word in words.items()}
+
+
+def _callsites(sites: Sequence[Site], style: Style) -> Iterator[str]:
     frames = [frame for site in sites for frame in site.frames]
     if not frames:  # only the call distinguishes these sites
         return
     files = max(18, *(len(_word(frame.file)) for frame in frames))
-    names = max(24, *(len(_word(frame.function)) for frame in frames))
+    calls = max(len("MPI_Call"), *(len(site.call) for site in sites))
+    functions = _short_words((frame.function for frame in frames), files + calls + 16, style.width)
+    names = max(24, *map(len, functions.values()))
     yield from _heading(f"Callsites: {len(sites)}")
     yield f"{'ID':>3} {'Lev':>3} {'File/Address':<{files}} {'Line':>5} {'Parent_Funct':<{names}} MPI_Call"
     for site in sites:
         for level, frame in enumerate(site.frames):
             where = _where(frame, files)
             call = site.call if level == 0 else ""
-            yield f"{site.id:>3} {level:>3} {where} {_word(frame.function):<{names}} {call}".rstrip()
+            yield f"{site.id:>3} {level:>3} {where} {functions[frame.function]:<{names}} {call}".rstrip()
 
 
 def _where(frame: Frame, width: int) -> str:
@@ -384,9 +396,10 @@ def _function_times(profile: MpipProfile, style: Style) -> Iterator[str]:
         return
     yield from _heading("Aggregate Function Time (top twenty, descending, milliseconds, sampled)")
     yield f"{'Function':<24} {'Time':>10}  {'App%':>6}  {'Err%':>6}  {'Samples':>8}"
+    names = _short_words((function.name for function in profile.functions[:_TOP]), 38, style.width)
     for function in profile.functions[:_TOP]:
         shares = f"{_percent(function.ns, profile.app):6.2f}  {_percent(function.error, profile.app):6.2f}"
-        yield f"{_word(function.name):<24} {style.number(function.ns / _MS, 10)}  {shares}  {function.samples:>8}"
+        yield f"{names[function.name]:<24} {style.number(function.ns / _MS, 10)}  {shares}  {function.samples:>8}"
 
 
 def _top_times(profile: MpipProfile, style: Style) -> Iterator[str]:

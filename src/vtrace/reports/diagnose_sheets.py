@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.findings.finding import EXACT, Finding
+from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.run_facts import location_text, place_text
 from vtrace.analysis.questions.efficiencies import scaled
@@ -17,8 +17,9 @@ from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Patterns
 from vtrace.analysis.table import Array, Table
-from vtrace.console import ranges, some, terminal_width
+from vtrace.console import fold, ranges, some, terminal_width
 from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.short_names import shortened
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
@@ -29,10 +30,10 @@ _WIDTH = 100
 _LINES, _FINDINGS = 21, 5
 """The most lines and findings without details: with the archive's name and the next command a screen of 25 lines."""
 _BELOW = " " * 6
-_CERTAIN = {EXACT: "by the recorded times"}
 
 ABOUT = {
-    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
+    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "processor": (),
+    "": ("mpi_", "pthread_", "omp_", "io_"),
 }  # fmt: skip
 """Prefixes of the kinds of waits for each value of --about."""
 
@@ -68,25 +69,25 @@ def headline(diagnosis: Diagnosis) -> str:
     return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
 
 
-def blocks(findings: list[Finding], processes: Table, known: Sequence[str], *, details: bool) -> Iterator[list[str]]:
+def blocks(findings: list[Finding], trace: Source, known: Sequence[str], *, details: bool) -> Iterator[list[str]]:
     """The lines of each finding: the loss, the certainty and what helps; with details also who loses time, where, and
-    the command that shows the evidence. processes: of the trace. known: caveats that are printed already; the first
-    finding with another caveat prints it."""
-    known = [*known]
+    the command that shows the evidence. known: caveats that are printed already; the first finding with another caveat
+    prints it."""
+    known, short = [*known], _short_names(trace)
     for number, one in enumerate(findings, 1):
-        found = wrapped(f"{100 * one.share:.1f} %  {one.text}", f"{number:>3}  ", _BELOW)
-        below = [_detail(one, processes) if details else _sure(one)]
+        found = wrapped(short(one.headline()), f"{number:>3}  ", _BELOW)
+        below = [_detail(one, trace.processes) if details else _sure(one)]
         below += [line for line in one.caveats if line not in known]
         known += one.caveats
-        found += [line for text in below for line in wrapped(text, _BELOW, _BELOW)]
+        found += [line for text in below for line in wrapped(short(text), _BELOW, _BELOW)]
         yield [*found, f"{_BELOW}$ {one.command}"] if details else found
 
 
 def first_findings(diagnosis: Diagnosis, most: int) -> Iterator[str]:
     """The largest findings, and the line that says what to record."""
     if diagnosis.findings:
-        yield _head(diagnosis.findings)
-    for block in blocks(diagnosis.findings[:most], diagnosis.facts.trace.processes, diagnosis.notes, details=False):
+        yield from wrapped(_head(diagnosis.findings), "", "  ")
+    for block in blocks(diagnosis.findings[:most], diagnosis.facts.trace, diagnosis.notes, details=False):
         yield from block
     yield from wrapped(diagnosis.to_record, "", "")
 
@@ -105,8 +106,8 @@ def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool) -> Ite
         for text in (*diagnosis.notes, diagnosis.to_record, headline(diagnosis))
         for line in wrapped(text, "  ", "  ")
     ]
-    yield from [*head, "", _head(findings)]
-    made = [*blocks(findings, diagnosis.facts.trace.processes, diagnosis.notes, details=details)]
+    yield from [*head, "", *wrapped(_head(findings), "", "  ")]
+    made = [*blocks(findings, diagnosis.facts.trace, diagnosis.notes, details=details)]
     ends = np.cumsum([len(block) for block in made])
     on_screen = int(np.count_nonzero(ends <= _LINES - len(head) - 3))
     fitting = len(made) if details else min(_FINDINGS, max(1, on_screen))
@@ -119,13 +120,28 @@ def wrapped(text: str, first: str, below: str) -> list[str]:
     """Text in lines of a page's width, or of the terminal's width if that is smaller. Names stay whole. first, below:
     before the first line and before the others."""
     width = min(_WIDTH, terminal_width() or _WIDTH)
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=below, break_on_hyphens=False, break_long_words=False
-    )
+    return fold(text, first, below, width=width).split("\n") if text else []
+
+
+def _short_names(trace: Source) -> Callable[[str], str]:
+    """A function that shortens the names of functions in a text for a terminal."""
+    width = terminal_width()
+    if width is None:
+        return str
+    names = trace.regions["name"].tolist()
+    short = {name: text for name, text in shortened(names, width // 2).items() if text != name}
+    by_size = sorted(short, key=lambda name: (-len(name), name))
+
+    def shorten(text: str) -> str:
+        for name in by_size:
+            text = text.replace(name, short[name])
+        return text
+
+    return shorten
 
 
 def _sure(one: Finding) -> str:
-    return "; ".join(filter(None, [_CERTAIN.get(one.certainty, one.certainty), one.action]))
+    return "; ".join(filter(None, [replace(one, caveats=()).doubts, one.action]))
 
 
 def _detail(one: Finding, processes: Table) -> str:

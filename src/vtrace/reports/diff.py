@@ -89,7 +89,7 @@ class CallPaths:
 def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
-    inside = [CostQuestion()] if len(trace.contexts) else []
+    inside = [CostQuestion()] if trace.contexts.rows else []
     extent, counted = Extent(), counters_of(trace)
     increases = [Increases(trace, counted)] if counted else []
     met = ask(trace, [tree, matrix, totals, io, extent, *increases, *inside], window)

@@ -110,7 +110,7 @@ def _periods(trace: Trace, costs: Costs) -> list[str]:
 
 def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = None) -> Sheet:
     """The rows, the largest first. sort: a number of the rows, or name. most: number of rows, None: all."""
-    trace, by, found = numbers.trace, numbers.by, numbers.found
+    by, found = numbers.by, numbers.found
     everything = _order(numbers, sort)
     order = everything[:most]
     bars = _bars(numbers, order)
@@ -141,9 +141,8 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
         *(Column(name, kind="text") for name in _FACTS[by]),
     ]  # fmt: skip
     made = Sheet(name="profile", title=f"{_TITLES[by]} by {sort}", columns=columns, rows=rows)
-    whole = found.whole / 1e9
     if rows:
-        made.notes.append(f"100 % are {whole:,.6g} s{_what(trace, numbers)}")
+        made.notes.append(whole_text(numbers) + "; ± is the standard error" * sampled)
     if len(order) < len(everything):
         made.notes.append(f"the first {len(order):,} of {len(everything):,}: {ALL}")
     return made
@@ -159,12 +158,14 @@ _TITLES = {
 }  # fmt: skip
 
 
-def _what(trace: Trace, numbers: ProfileNumbers) -> str:
-    count = some(len(numbers.window.rows(trace)), "location")
+def whole_text(numbers: ProfileNumbers) -> str:
+    """The note on the time that shares are of."""
+    count = some(len(numbers.window.rows(numbers.trace)), "location")
+    whole = f"100 % are {numbers.found.whole / 1e9:,.6g} s"
     if not numbers.costs.samples.rows:
-        return f" in recorded calls on {count}"
+        return f"{whole} in recorded calls on {count}"
     taken = int(numbers.costs.samples["count"].sum())
-    return f" in samples ({taken:,}) and recorded calls on {count}; ± is the standard error"
+    return f"{whole} in samples ({taken:,}) and recorded calls on {count}"
 
 
 def timer_sheet(timers: list[Row], most: int | None) -> Sheet:

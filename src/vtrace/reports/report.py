@@ -130,7 +130,8 @@ def _lead(numbers: ReportNumbers) -> str:
     inside = float(seconds[:-1].sum())
     if not inside:
         made = sample_sheets.samples(numbers.trace, numbers.window, numbers.costs)
-        return f"<p class=lead>{html_text(sample_sheets.line(made) or 'No calls were recorded here')}.</p>"
+        text = sample_sheets.line(made, numbers.trace, numbers.costs) or "No calls were recorded here"
+        return f"<p class=lead>{html_text(text)}.</p>"
     order = [row for row in np.argsort(-seconds[:-1]).tolist() if seconds[row] > inside / 1000]
     parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
     where = some(line["locations"], "location")
@@ -141,7 +142,8 @@ def _findings(numbers: ReportNumbers) -> str:
     """The findings that vtunify --diagnose has stored, for a report of the whole run."""
     found = None if numbers.window.text else stored_findings(numbers.trace)
     items = "".join(
-        f"<li>{100 * one.share:.1f} %: {html_text(one.text)} <code>{html_text(one.command)}</code>"
+        f"<li>{html_text(one.headline(': '))} <small>{html_text(one.doubts)}</small>"
+        f" <code>{html_text(one.command)}</code>"
         for one in found or []
     )
     return f"<ol class=findings aria-label=Findings>{items}</ol>" if items else ""
@@ -234,7 +236,7 @@ def _samples(numbers: ReportNumbers) -> str:
         ]  # fmt: skip
 
     functions, loops = rows("function"), rows("loop")
-    text = f"<p>{html_text(sample_sheets.line(made))}. {html_text(made.notes[0])}.</p>"
+    text = f"<p>{html_text(sample_sheets.line(made, trace, costs))}. {html_text(made.notes[0])}.</p>"
     text += table("samples", ("function", *head, "class", "source"), functions[:_MOST_REGIONS], len(functions))
     if loops:
         text += "<h3>Loops, each without those inside</h3>"

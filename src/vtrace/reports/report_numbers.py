@@ -79,7 +79,7 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
     grid = topology.largest(trace)
     spans = Spans()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
-    inside = [CostQuestion()] if len(trace.contexts) or compared else []
+    inside = [CostQuestion()] if trace.contexts.rows or compared else []
     counted = [Increases(trace, wanted)] if (wanted := counters_of(trace)) else []
     questions: list[AnyQuestion] = [*counted, profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
     met = ask(trace, questions, Selection.of(*ends, window.locations))

@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vtrace.analysis.activity import CLASSES, TRACING
+import numpy as np
+
+from vtrace.analysis.activity import CLASSES, TRACING, USER
+from vtrace.analysis.own_code import OwnCode
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.console import some
+from vtrace.console import some, terminal_width
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.profile_sheets import sheet as profile_sheet
 from vtrace.reports.sheet import Column, Row, Sheet
+from vtrace.short_names import shortened
 
 if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
     from vtrace.analysis.trace import Trace
 
 _COLUMNS = (
@@ -55,10 +61,23 @@ def _row(row: Row) -> Row:
     return {column.key: row[column.key] for column in _COLUMNS}
 
 
-def line(made: Sheet) -> str:
-    """The functions with the largest shares; empty without samples."""
-    if not made.rows:
+def line(made: Sheet, trace: Source, costs: Costs | None) -> str:
+    """The program's own functions with the largest shares, which have the time of the libraries' functions that they
+    call; empty without samples."""
+    if not made.rows or costs is None:
         return ""
-    count = some(sum(row["samples"] for row in made.rows), "sample")
-    named = (f"{100 * row['share']:.3g} % {row['function']}" for row in made.rows[:_FIRST])
-    return f"{count} in the program's own code: {', '.join(named)}"
+    samples, regions = costs.samples, trace.regions
+    recorded = np.append(regions["class"], USER)[costs.tree["region"][samples["inside"]]] != USER
+    own = samples.take(~recorded & (samples["context"] >= 0))
+    of = OwnCode(trace).above(own["context"])
+    names = regions["name"][trace.contexts["region"][of]]
+    sums = Counter[str]()
+    for name, at, ns in zip(names.tolist(), of.tolist(), (own["count"] * own["ns"]).tolist(), strict=True):
+        sums[str(name)] += round(ns) if at >= 0 else 0
+    whole = next((row["exclusive_ns"] / row["share"] for row in made.rows if row["share"]), 1.0)
+    first = [(name, ns) for name, ns in sums.most_common(_FIRST) if ns]
+    width = terminal_width()
+    short = shortened([name for name, _ in first], width // 2) if width else {}
+    named = [f"{100 * ns / whole:.3g} % {short.get(name, name)}" for name, ns in first]
+    count = some(int(own["count"].sum()), "sample")
+    return f"{count} in the program's own code" + (f": {', '.join(named)}" if named else "")

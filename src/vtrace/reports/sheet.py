@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.console import bold, terminal_width
+from vtrace.console import bold, say, terminal_width
+from vtrace.short_names import folded, short_line
 from vtrace.text import plain
 
 Row = dict[str, Any]
-_FOLDED, _BETWEEN = 24, 2
-"""The least width of the last column if it has names; blanks before each column."""
+_LAST, _NAMES = 30, 20
+"""The least width of the last column if it has names, and of other columns with names."""
+_BETWEEN, _FURTHER = 2, 6
+"""Blanks before each column, and before the further lines of a row that needs several."""
 
 
 def _count(number: float) -> str:
@@ -42,7 +45,8 @@ def _short(value: float) -> str:
 
 
 _SHOW: dict[str, Callable[[Any], str]] = {
-    "text": lambda value: plain(str(value)), "path": _path, "mark": lambda value: "yes" if value else "",
+    "text": lambda value: plain(str(value)), "tree": lambda value: plain(str(value)), "path": _path,
+    "mark": lambda value: "yes" if value else "",
     "count": _count, "ns": _seconds, "span": span, "ratio": _short,
     "share": lambda value: f"{value:.1f}", "fraction": lambda value: f"{100 * value:.1f}",
     "count difference": _signed(_count), "ns difference": _signed(_seconds),
@@ -54,8 +58,9 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 class Column:
     """A column. key: of the values in rows, for programs. head: for people, "" for columns that text omits.
 
-    kind: text, path (names from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, shown in a
-    unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of these.
+    kind: text, tree (text behind blanks), path (names from the outermost on), mark (yes or nothing), count, ns (shown
+    in s), span (ns, shown in a unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of
+    these.
     """
 
     key: str
@@ -69,7 +74,7 @@ class Column:
     @property
     def left(self) -> bool:
         """True for columns that are aligned to the left."""
-        return self.kind in ("text", "path")
+        return self.kind in ("text", "path", "tree")
 
     def show(self, value: Any) -> str:
         """The text of a value for people; `missing` for None, NaN and infinity."""
@@ -116,7 +121,7 @@ class Sheet:
 
 
 def show(sheets: Sequence[Sheet]) -> None:
-    """Prints tables in columns. On a terminal the tables fit into its width if possible, and heads are bold."""
+    """Prints tables in columns. On a terminal the tables fit into its width, and heads are bold."""
     width = terminal_width()
     for number, sheet in enumerate(sheets):
         if number:
@@ -125,46 +130,89 @@ def show(sheets: Sequence[Sheet]) -> None:
 
 
 def _print(sheet: Sheet, width: int | None) -> None:
-    heading = bold if width else str
+    heading = bold if sys.stdout.isatty() else str
     columns, rows = sheet.seen()
     if columns:
-        _print_rows(sheet.title, columns, rows=rows, width=width, heading=heading)
+        print(heading(short_line(plain(sheet.title), width)))
+        for number, line in enumerate(_lines(columns, [[column.head for column in columns], *rows], width)):
+            print(heading(line) if not number else line)
     else:
-        print(f"{heading(plain(sheet.title))}\n  no rows")
+        print(f"{heading(short_line(plain(sheet.title), width))}\n  no rows")
     for note in sheet.notes:
-        print(f"  {plain(note)}")
+        say(note, "  ")
 
 
-def _print_rows(
-    title: str, columns: list[Column], rows: list[list[str]], width: int | None, *, heading: Callable[[str], str]
-) -> None:
-    fitting = _fitting(columns, rows, width) if width else []
-    # If no set of columns fits, lines are longer than the terminal's width.
-    places = fitting or list(range(len(columns)))
-    rows = [[columns[place].head for place in places], *([row[place] for place in places] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    print(heading(plain(title)))
-    for number, row in enumerate(rows):
-        cells = zip(row, widths, places, strict=True)
-        *before, last = [t.ljust(w) if columns[p].left else t.rjust(w) for t, w, p in cells]
-        begin = "".join(f"  {text}" for text in before) + "  "
-        room = width - len(begin) if width and fitting and columns[places[-1]].left else len(last)
-        folded = textwrap.wrap(last, room) or [""] if room < len(last.rstrip()) else [last.rstrip()]
-        line = f"\n{' ' * len(begin)}".join(folded)
-        print(heading(f"{begin}{line}".rstrip()) if not number else f"{begin}{line}".rstrip())
+def _lines(columns: list[Column], rows: list[list[str]], width: int | None) -> Iterator[str]:
+    """The rows, the heads first, in lines of a terminal's width."""
+    places = _kept(columns, rows, width) if width else [*range(len(columns))]
+    shown, rows = [columns[place] for place in places], [[row[place] for place in places] for row in rows]
+    cells = [[[text] for text in texts] for texts in zip(*rows, strict=True)]
+    widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
+    if width:
+        for place, size in _narrowed(shown, widths, width).items():
+            texts = [row[place] for row in rows]
+            cells[place] = folded(texts, max(size, len(texts[0])), kind=shown[place].kind)
+            widths[place] = max(len(line) for cell in cells[place] for line in cell)
+    groups = _groups(widths, width)
+    for number in range(len(rows)):
+        for group in groups:
+            indent = _BETWEEN if group is groups[0] else _FURTHER
+            yield from _joined([(cells[p][number], widths[p], shown[p].left) for p in group], indent)
 
 
-def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:
-    """The indices of the columns that fit a terminal, without minor columns if necessary; empty if no set fits."""
-    widths = [max(map(len, texts)) for texts in zip([c.head for c in columns], *rows, strict=True)]
-    if columns[-1].left:
-        widths[-1] = min(widths[-1], _FOLDED)
-    places = list(range(len(columns)))
-    for place in [None, *(place for place in reversed(places) if columns[place].minor)]:
-        places = [other for other in places if other != place]
-        if sum(widths[other] + _BETWEEN for other in places) <= width:
-            return places
-    return []
+def _joined(cells: list[tuple[list[str], int, bool]], indent: int) -> Iterator[str]:
+    """The lines of cells side by side. cells: lines, width, and whether these are aligned to the left."""
+    for line in range(max(len(texts) for texts, _, _ in cells)):
+        parts = []
+        for texts, size, left in cells:
+            text = texts[line] if line < len(texts) else ""
+            parts.append(text.ljust(size) if left else text.rjust(size))
+        yield (" " * indent + (" " * _BETWEEN).join(parts)).rstrip()
+
+
+def _kept(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:
+    """The indices of the columns, without minor columns if a terminal has no room for them."""
+    widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
+    least = [
+        _least(column, size, place == len(widths) - 1)
+        for place, (column, size) in enumerate(zip(columns, widths, strict=True))
+    ]
+    places = [*range(len(columns))]
+    for place in reversed([place for place in places if columns[place].minor]):
+        if sum(least[other] + _BETWEEN for other in places) > width:
+            places.remove(place)
+    return places
+
+
+def _least(column: Column, width: int, is_last: bool) -> int:
+    return min(width, _LAST if is_last else _NAMES) if column.left else width
+
+
+def _narrowed(columns: list[Column], widths: list[int], width: int) -> dict[int, int]:
+    """The widths of the columns with names that must be narrower, by place. A last column without room among the others
+    gets a line of its own."""
+    found: dict[int, int] = {}
+    last = len(columns) - 1
+    for place, least in [(last, _LAST), *((place, _NAMES) for place in reversed(range(last)))]:
+        over = sum(found.get(other, size) + _BETWEEN for other, size in enumerate(widths)) - width
+        if over > 0 and columns[place].left and widths[place] > least:
+            found[place] = max(widths[place] - over, least)
+    if last in found and sum(found.get(other, size) + _BETWEEN for other, size in enumerate(widths)) > width:
+        found[last] = min(widths[last], max(width - _FURTHER, _LAST))
+    return found
+
+
+def _groups(widths: list[int], width: int | None) -> list[list[int]]:
+    """The places of the columns that share a line: all of them, if these fit."""
+    groups: list[list[int]] = [[]]
+    used = 0
+    for place, size in enumerate(widths):
+        if width and groups[-1] and used + _BETWEEN + size > width:
+            groups.append([])
+            used = _FURTHER - _BETWEEN
+        groups[-1].append(place)
+        used += _BETWEEN + size
+    return groups
 
 
 def csv_text(sheets: Sequence[Sheet]) -> str:

@@ -85,7 +85,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [increases] if increases.wanted else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
-    costs = CostQuestion() if len(trace.contexts) else None
+    costs = CostQuestion() if trace.contexts.rows else None
     questions += [costs] if costs else []
     met = ask(trace, questions, window)
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
@@ -224,11 +224,11 @@ def _extremes(sheet: Sheet, keys: list[str]) -> None:
 
 
 def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
-    """The profile by region."""
+    """The profile by region; percent is of the time of all locations, as in lead."""
     trace = numbers.trace
     table = report_numbers.regions(trace, numbers.profile)
     mean, deviation = mean_and_deviation(table)
-    whole, known = max(1, int(table["exclusive"].sum())), trace.regions
+    whole, known = max(1, int(numbers.classes.sum())), trace.regions
     rows: list[Row] = []
     for place, r in enumerate(table.records()):
         at = r["region"]
@@ -252,7 +252,16 @@ def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
         Column("imbalance", "imbalance", "ratio", minor=True), Column("class", "class", "text", minor=True),
         Column("region", "region", "text"), Column("source", kind="text"),
     ]  # fmt: skip
-    return Sheet(name="regions", title=f"Regions by {sort}", columns=columns, rows=rows)
+    outside = int(class_times(numbers)["outside"].sum())
+    below = {
+        "exclusive_ns": outside,
+        "percent": 100 * outside / whole,
+        "class": "outside",
+        "region": "outside of calls",
+    }
+    return Sheet(
+        name="regions", title=f"Regions by {sort}", columns=columns, rows=rows, totals=below if outside else {}
+    )
 
 
 def messages(numbers: SummaryNumbers) -> Sheet:

@@ -10,8 +10,9 @@ SUMMARY_SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbal
 COST_UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
 """The rows that have times of calls and samples."""
 METRIC_UNITS = ("function", "callpath", "rank", "thread", "section")
-PROFILE_UNITS = (*COST_UNITS[:4], "section", *COST_UNITS[4:], "timer")
+PROFILE_UNITS = (*COST_UNITS[:4], "section", *COST_UNITS[4:], "timer", "allocation")
 PROFILE_SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
+ALLOCATION_SORTS = ("never-freed", "peak", "bytes")
 SECTION_METRICS = ("mpi", "memory")
 TIMER_METRICS = ("perf.hh",)
 

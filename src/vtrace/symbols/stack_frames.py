@@ -47,7 +47,7 @@ class CallFrame(NamedTuple):
     own: bool = False
 
 
-_CallsOfAddress = list[tuple[str, str | None, int]]
+CallsOfAddress = list[tuple[str, str | None, int]]
 """Function, file and line, innermost first."""
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
 """For each place: the function that has the code, then the functions that are inlined there, each into the one
@@ -86,7 +86,7 @@ def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tu
     of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops do not help the user
     loops = {} if of_system else _loops(elf, debug, holders)
     inside = {a for function in loops.values() for a in function.instructions}
-    inlined = _addr2line(debug, debug_path, sorted(inside | holders.keys()))
+    inlined = addr2line(debug, debug_path, sorted(inside | holders.keys()))
     of_source = SourceLoops(loops, begins, inlined or {})
     lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
@@ -141,7 +141,7 @@ def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[i
     return found
 
 
-def _last_line(function: FunctionLoops, calls: dict[int, _CallsOfAddress]) -> int:
+def _last_line(function: FunctionLoops, calls: dict[int, CallsOfAddress]) -> int:
     """The last line of a function's own code, without inlined functions; 0: unknown."""
     places = [calls[address][-1][1:] for address in function.instructions if calls.get(address)]
     file = places[0][0] if places else None
@@ -174,7 +174,7 @@ def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) ->
         return {}
 
 
-def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _CallsOfAddress] | None:
+def addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, CallsOfAddress] | None:
     """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
     forms of debug information, and is faster than any package of Python."""
     if not has_debug_info(elf):
@@ -188,8 +188,8 @@ def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _
     return dict(_parsed(done.stdout.splitlines())) if done.returncode == 0 else None
 
 
-def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _CallsOfAddress]]:
-    calls: _CallsOfAddress = []
+def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, CallsOfAddress]]:
+    calls: CallsOfAddress = []
     row = 0
     while row < len(lines):
         if lines[row].startswith("0x"):

@@ -30,7 +30,7 @@ _MOST = 20_000
 _COMPARED = 2000
 """The most regions of a comparison, those with the largest differences."""
 _FINDINGS = 100
-_FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "certainty", "command")
+_FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "doubts", "command")
 _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
 
 

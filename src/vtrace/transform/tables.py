@@ -10,11 +10,14 @@ import numpy as np
 
 from vtrace.analysis.host_clocks import clocks_of
 from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.processor_waits import path_hashes, waits_of
+from vtrace.analysis.trace import Trace
 from vtrace.io.archive.definitions import Marker
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import read_properties
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
+from vtrace.io.local.records import UNMAPPED
 from vtrace.io.sidecar import sidecar
 from vtrace.reasons import CUT
 from vtrace.transform.rewrite import Rewriter
@@ -30,6 +33,8 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
         made[sidecar.COVERAGE] = _coverage(copy)
     if (clocks := clocks_of(copy.trace)) is not None:  # the times of a copy are those of the source
         made[sidecar.CLOCKS] = clocks
+    if (waits := waits_of(copy.trace)) is not None:
+        made[sidecar.WAITS] = _waits(copy, waits.columns, directory)
     anchor = directory / "traces.otf2"
     with Reader(anchor) as reader:
         identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
@@ -38,18 +43,28 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
     return [name for name, _ in made]
 
 
+def _stay(copy: Rewriter, ids: Array) -> tuple[Array, Array]:
+    """(ids,) bool: the location stays; (ids,) its number in the copy."""
+    if not len(copy.ids):
+        return np.zeros(len(ids), bool), np.zeros(len(ids), np.uint64)
+    at = np.minimum(np.searchsorted(copy.ids, ids), len(copy.ids) - 1)
+    return copy.ids[at] == ids, copy.numbers[at]
+
+
+def _window(copy: Rewriter) -> tuple[int, int]:
+    """The begin and end of the copy, in ticks of the source."""
+    _, offset, length, _ = copy.trace.definitions.clock
+    return max(copy.part.start, offset), min(copy.part.stop, offset + length)
+
+
 def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
-    trace, part = copy.trace, copy.part
-    table = trace.ledger.intervals
-    at = np.searchsorted(copy.ids, table["location"])
-    at = np.minimum(at, max(len(copy.ids) - 1, 0))
-    _, offset, length, _ = trace.definitions.clock
-    begin, end = max(part.start, offset), min(part.stop, offset + length)
-    chosen = (copy.ids[at] == table["location"]) if len(copy.ids) else np.zeros(table.rows, bool)
+    part, table = copy.part, copy.trace.ledger.intervals
+    chosen, numbers = _stay(copy, table["location"])
+    begin, end = _window(copy)
     if not copy.whole:
         chosen &= (table["from"] <= np.uint64(end)) & (table["to"] >= np.uint64(begin))
     old = {name: table[name][chosen] for name in ("location", "from", "to", "ns", "class", "reason", "count")}
-    old["location"] = copy.numbers[at[chosen]]
+    old["location"] = numbers[chosen]
     if not copy.whole:
         old |= _clipped(old, begin, end)
     of_row = dict(zip(part.locations, copy.numbers.tolist(), strict=True))
@@ -67,6 +82,41 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
     columns["reason"] = np.array([reasons.index(str(row[5])) for row in rows], "<u4")
     order = ("location", "from", "to", "ns", "class", "reason", "count")
     return sidecar.SidecarTable({name: columns[name] for name in order}, {"class": kinds, "reason": reasons})
+
+
+def _waits(copy: Rewriter, table: dict[str, Array], directory: Path) -> sidecar.SidecarTable:
+    """The waits for a processor of locations that stay, in the window: of a wait that reaches beyond, its part.
+    directory: of the copy."""
+    if copy.whole:
+        return sidecar.SidecarTable(table)
+    rows, numbers = _stay(copy, table["location"])
+    begin, end = _window(copy)
+    first, last = (np.clip(table[name], begin, end).astype(np.uint64) for name in ("from", "to"))
+    rows &= first < last
+    old = {name: column[rows] for name, column in table.items()}
+    part = (last - first)[rows] / (old["to"] - old["from"])
+    regions, of_row = np.unique(old["region"], return_inverse=True)
+    new = [copy.number("Region", region) for region in regions.tolist()]
+    changed = {
+        "location": numbers[rows], "from": first[rows], "to": last[rows], "ns": np.rint(old["ns"] * part),
+        "region": np.array([UNMAPPED if number is None else number for number in new], np.uint32)[of_row],
+        "path": _paths(copy, old["path"], directory),
+    }  # fmt: skip
+    return sidecar.SidecarTable({name: changed.get(name, column).astype(column.dtype) for name, column in old.items()})
+
+
+def _paths(copy: Rewriter, paths: Array, directory: Path) -> Array:
+    """The column `path` of waits, which depends on the numbers of regions, for the copy in a directory."""
+    if not len(paths):
+        return paths
+    made = Trace(directory / "traces.otf2")
+    tree, _ = made.call_tree()
+    before = {copy.number("Region", region): region for region in copy.trace.regions["id"].tolist() if region >= 0}
+    ids = made.regions["id"].tolist()
+    old, new = path_hashes(tree, [before.get(number, UNMAPPED) for number in ids]), path_hashes(tree, ids)
+    order = np.argsort(old, kind="stable")
+    at = order[np.minimum(np.searchsorted(old[order], paths), len(old) - 1)]
+    return np.where(old[at] == paths, new[at], 0)  # 0: unknown
 
 
 def _joined(rows: list[_LedgerRow]) -> list[_LedgerRow]:

@@ -44,8 +44,8 @@ def unify(
     """Unifies the newest run under a prefix; all ranks call unify. Returns the archive.
 
     listen: gets the anchor file of an archive that has only the expected definitions, and gives a listener for the
-    events; not called for an archive with samples inside another one. Raises VtraceError; then no file is changed. Only
-    rank 0 prints messages and has all definitions.
+    events, of two archives those with samples. Raises VtraceError; then no file is changed. Only rank 0 prints messages
+    and has all definitions.
     """
     context = Context(request, console, ranks)
     found = discover(context)

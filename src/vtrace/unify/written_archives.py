@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the archive and its account, and with `vtunify --samples=sidecar` the archive of the samples inside."""
+"""Writes the archive and its account, and inside it, for samples that are to be apart, the archive with samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtrace.unify.account.account import Account, account, identity_of, write_ta
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.discover.discover import Discovered
 from vtrace.unify.merge.merge import Merged
-from vtrace.unify.model.context import SIDECAR, Context
+from vtrace.unify.model.context import Context
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.expected import expected_archive
 from vtrace.unify.writing.writing import EventListener, write_events
@@ -36,21 +36,16 @@ def write_archives(
 ) -> Account:
     """Writes the events of all locations, the definitions and the account; all ranks call write_archives. listen: as of
     vtrace.unify.run.unify."""
-    merged, ranks = prepared.merged, context.ranks
-    if not (context.request.samples == SIDECAR and merged.samples):
-        listener = _listener(prepared, archive, listen, context) if listen else None
-        return _write(prepared, merged, archive=archive, properties={}, context=context, listener=listener)
-    rest = merged.without_samples()
-    accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
-    identity = ranks.first(lambda: identity_of(archive, rest.definitions))
-    _write(
-        prepared,
-        merged,
-        archive=Archive(place(archive.directory), ranks),
-        properties=placed(OF, identity),
-        context=context,
-    )
-    return accounted
+    merged, ranks, properties, whole = prepared.merged, context.ranks, dict[str, str](), archive
+    accounted = None
+    if prepared.reading.are_apart:
+        rest = merged.without_samples()
+        accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
+        properties = placed(OF, ranks.first(lambda: identity_of(archive, rest.definitions)))
+        whole = Archive(place(archive.directory), ranks)
+    listener = _listener(prepared, archive, listen, context) if listen else None
+    written = _write(prepared, merged, archive=whole, properties=properties, context=context, listener=listener)
+    return accounted or written
 
 
 def _listener(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI programs with one property each: mpi_plants PROPERTY [STEPS]. */
+/* MPI programs with one property each: mpi_plants PROPERTY [STEPS [MS]]. MS: the longer work. */
 #include "work.h"
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 #define BYTES 1000 /* of a message */
 
 static int rank, size, steps = 20, step;
-static double sum, total;
+static double sum, total, ms = 20;
 static char data[2 * BYTES];
 
 WORKER(compute)
@@ -21,11 +21,11 @@ static void reduce_all(void) { MPI_Allreduce(&sum, &total, 1, MPI_DOUBLE, MPI_SU
 
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
-/* Even ranks prepare 20 ms longer than the odd ones compute, which wait in MPI_Recv. */
+/* Even ranks prepare longer than the odd ones compute, which wait in MPI_Recv. */
 static void late_sender(void)
 {
     if (rank % 2 == 0 && rank + 1 < size) {
-        prepare(BASE + 20);
+        prepare(BASE + ms);
         MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
     } else if (rank % 2) {
         compute(BASE);
@@ -39,14 +39,14 @@ static void late_receiver(void)
         compute(BASE);
         MPI_Ssend(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
     } else if (rank % 2) {
-        prepare(BASE + 20);
+        prepare(BASE + ms);
         MPI_Recv(data, BYTES, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
 }
 
 static void late_broadcast(void)
 {
-    if (!rank) prepare(BASE + 20);
+    if (!rank) prepare(BASE + ms);
     else compute(BASE);
     MPI_Bcast(data, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
     barrier();
@@ -54,14 +54,14 @@ static void late_broadcast(void)
 
 static void early_reduce(void)
 {
-    if (rank) prepare(BASE + 20);
+    if (rank) prepare(BASE + ms);
     MPI_Reduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 static void at_barrier(void)
 {
     compute(BASE);
-    if (rank == size - 1) chemistry(20);
+    if (rank == size - 1) chemistry(ms);
     barrier();
 }
 
@@ -69,40 +69,40 @@ static void at_barrier(void)
 static void at_nxn(void)
 {
     compute(BASE);
-    chemistry(30.0 * rank / (size - 1));
+    chemistry(1.5 * ms * rank / (size - 1));
     reduce_all();
 }
 
 static void straggler(void)
 {
     compute(BASE);
-    chemistry(rank == size / 2 ? 26 : 20);
+    chemistry(rank == size / 2 ? 20 + 0.3 * ms : 20);
     reduce_all();
 }
 
 static void main_only(void) /* no function of its own for the longer work */
 {
-    PLANT_WORK(rank == size - 1 ? 28 : 20);
+    PLANT_WORK(rank == size - 1 ? 20 + 0.4 * ms : 20);
     reduce_all();
 }
 
 static void periodic(void)
 {
     compute(BASE);
-    if (rank == 1 && step % 17 == 16) rebuild_tree(60);
+    if (rank == 1 && step % 17 == 16) rebuild_tree(3 * ms);
     reduce_all();
 }
 
 static void single_slow(void)
 {
     compute(BASE);
-    if (rank == 1 && step == steps / 2) rebuild_tree(100);
+    if (rank == 1 && step == steps / 2) rebuild_tree(5 * ms);
     reduce_all();
 }
 
 static void drift(void)
 {
-    compute(BASE + 20.0 * step / steps);
+    compute(BASE + ms * step / steps);
     reduce_all();
 }
 
@@ -112,6 +112,124 @@ static void pipeline(void)
     chemistry(BASE);
     if (rank + 1 < size) MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
     barrier();
+}
+
+/* The second message is there long before the first one, which the odd ranks want first. */
+static void wrong_order(void)
+{
+    if (rank % 2 == 0 && rank + 1 < size) {
+        prepare(BASE);
+        MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 2, MPI_COMM_WORLD);
+        prepare(BASE);
+        MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+    } else if (rank % 2) {
+        for (int tag = 1; tag < 3; tag++) {
+            MPI_Recv(data, BYTES, MPI_BYTE, rank - 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            compute(BASE);
+        }
+    }
+    barrier();
+}
+
+static void late_scatter(void)
+{
+    if (!rank) prepare(BASE + ms);
+    else compute(BASE);
+    MPI_Scatter(data, 1, MPI_BYTE, data + BYTES, 1, MPI_BYTE, 0, MPI_COMM_WORLD);
+    barrier();
+}
+
+static void early_gather(void)
+{
+    if (rank) prepare(BASE + ms);
+    else compute(BASE);
+    MPI_Gather(data, 1, MPI_BYTE, data + BYTES, 1, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void exchange(void) /* non-blocking, with both neighbours of a ring */
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    MPI_Request request[4];
+    MPI_Status status[4];
+    MPI_Irecv(data, 100, MPI_BYTE, left, 1, MPI_COMM_WORLD, &request[0]);
+    MPI_Irecv(data + 100, 100, MPI_BYTE, right, 2, MPI_COMM_WORLD, &request[1]);
+    MPI_Isend(data + 200, 100, MPI_BYTE, right, 1, MPI_COMM_WORLD, &request[2]);
+    MPI_Isend(data + 300, 100, MPI_BYTE, left, 2, MPI_COMM_WORLD, &request[3]);
+    MPI_Waitall(4, request, status);
+}
+
+/* One rank works longer: the waits reach all others through their neighbours. */
+static void slow_neighbour(void)
+{
+    compute(BASE);
+    if (rank == 1) chemistry(ms);
+    exchange();
+}
+
+/* The others ask the first rank for each task, which takes long to prepare one. */
+static void master_worker(void)
+{
+    if (rank) {
+        MPI_Send(data, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        MPI_Recv(data, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        compute(BASE);
+        return;
+    }
+    for (int i = 1; i < size; i++) {
+        MPI_Status status;
+        MPI_Recv(data, 1, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+        prepare(BASE);
+        MPI_Send(data, 1, MPI_BYTE, status.MPI_SOURCE, 2, MPI_COMM_WORLD);
+    }
+}
+
+static void small_messages(void)
+{
+    compute(BASE / 5);
+    for (int i = 0; i < 500; i++)
+        if (rank % 2 == 0 && rank + 1 < size) MPI_Ssend(data, 1, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+        else if (rank % 2) MPI_Recv(data, 1, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    reduce_all();
+}
+
+static void needless_barriers(void)
+{
+    compute(BASE / 5);
+    for (int i = 0; i < 200; i++) barrier();
+}
+
+/* The first rank sends much more than the others. */
+static void uneven_volume(void)
+{
+    static char *much;
+    const int bytes = 32 << 20;
+    if (!much) much = calloc(1, (size_t)bytes);
+    compute(BASE);
+    if (!rank)
+        for (int to = 1; to < size; to++) MPI_Send(much, bytes, MPI_BYTE, to, 1, MPI_COMM_WORLD);
+    else MPI_Recv(much, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    reduce_all();
+}
+
+static void healthy_ring(void)
+{
+    compute(BASE + ms);
+    exchange();
+}
+
+static void healthy_collectives(void)
+{
+    compute(BASE + ms);
+    MPI_Bcast(data, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    barrier();
+}
+
+static void healthy_messages(void)
+{
+    compute(BASE + ms);
+    if (rank % 2 == 0 && rank + 1 < size) MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+    else if (rank % 2) MPI_Recv(data, BYTES, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void healthy(void)
@@ -129,10 +247,30 @@ static const struct {
     const char *name;
     void (*one_step)(void);
 } properties[] = {
-    PROPERTY(late_sender), PROPERTY(late_receiver), PROPERTY(late_broadcast), PROPERTY(early_reduce),
-    PROPERTY(at_barrier),  PROPERTY(at_nxn),        PROPERTY(straggler),      PROPERTY(main_only),
-    PROPERTY(periodic),    PROPERTY(single_slow),   PROPERTY(drift),          PROPERTY(pipeline),
+    PROPERTY(late_sender),
+    PROPERTY(late_receiver),
+    PROPERTY(late_broadcast),
+    PROPERTY(early_reduce),
+    PROPERTY(at_barrier),
+    PROPERTY(at_nxn),
+    PROPERTY(straggler),
+    PROPERTY(main_only),
+    PROPERTY(periodic),
+    PROPERTY(single_slow),
+    PROPERTY(drift),
+    PROPERTY(pipeline),
     PROPERTY(healthy),
+    PROPERTY(wrong_order),
+    PROPERTY(late_scatter),
+    PROPERTY(early_gather),
+    PROPERTY(slow_neighbour),
+    PROPERTY(master_worker),
+    PROPERTY(small_messages),
+    PROPERTY(needless_barriers),
+    PROPERTY(uneven_volume),
+    PROPERTY(healthy_ring),
+    PROPERTY(healthy_collectives),
+    PROPERTY(healthy_messages),
 };
 
 int main(int argc, char **argv)
@@ -141,6 +279,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc > 2) steps = atoi(argv[2]);
+    if (argc > 3) ms = atof(argv[3]);
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (!strcmp(argv[1], properties[i].name))
             for (step = 0; step < steps; step++) properties[i].one_step();

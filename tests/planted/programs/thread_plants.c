@@ -1,52 +1,123 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs of threads with one property each: thread_plants PROPERTY [STEPS]. */
+/* Programs of threads with one property each: thread_plants PROPERTY [STEPS [THREADS [MS]]]. */
 #include "work.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#define THREADS 2
+#define MOST 16
 #define BASE 10 /* ms of each thread and step in compute() */
 
-static int steps = 20;
+static int steps = 20, count = 2;
+static double ms = 10; /* of the longer work of a step */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t full = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t meeting;
+static int queued;
 
 WORKER(compute)
 WORKER(chemistry)
+WORKER(produce)
 
-static void uneven(int thread) /* the last thread works twice as long */
+static void uneven_threads(int thread) /* the last thread works longer */
 {
     compute(BASE);
-    if (thread == THREADS - 1) chemistry(BASE);
+    if (thread == count - 1) chemistry(ms);
 }
 
-static void healthy(int thread)
+static void at_thread_barrier(int thread)
+{
+    uneven_threads(thread);
+    pthread_barrier_wait(&meeting);
+}
+
+static void one_mutex(int thread) /* everybody works with the lock */
 {
     (void)thread;
     compute(BASE);
-    chemistry(BASE);
+    pthread_mutex_lock(&mutex);
+    chemistry(ms);
+    pthread_mutex_unlock(&mutex);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t together;
+static void one_holder(int thread) /* the first thread holds the lock long, the others need it for a moment */
+{
+    if (thread) compute(BASE);
+    pthread_mutex_lock(&mutex);
+    if (!thread) chemistry(BASE + ms);
+    pthread_mutex_unlock(&mutex);
+    if (!thread) compute(1);
+}
 
 __attribute__((noinline)) static void hold_lock(void)
 {
-    pthread_mutex_lock(&lock);
-    chemistry(2 * BASE);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&mutex);
+    chemistry(BASE + ms);
+    pthread_mutex_unlock(&mutex);
 }
 
-static void held_lock(int thread) /* the last thread works with a lock that the first needs after half of the time */
+static void held_lock(int thread) /* the last thread works with a lock that the others need after half of the time */
 {
-    pthread_barrier_wait(&together);
-    if (thread == THREADS - 1) {
+    pthread_barrier_wait(&meeting);
+    if (thread == count - 1) {
         hold_lock();
         return;
     }
     compute(BASE);
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
 }
+
+/* The first thread produces, the others take: too few tasks for a pool. */
+static void starved_pool(int thread)
+{
+    if (!thread) {
+        for (int i = 1; i < count; i++) {
+            produce(BASE + ms);
+            pthread_mutex_lock(&mutex);
+            queued++;
+            pthread_cond_signal(&full);
+            pthread_mutex_unlock(&mutex);
+        }
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    while (!queued) pthread_cond_wait(&full, &mutex);
+    queued--;
+    pthread_mutex_unlock(&mutex);
+    compute(BASE);
+}
+
+static void healthy_threads(int thread)
+{
+    (void)thread;
+    compute(BASE);
+    chemistry(ms);
+}
+
+static void healthy_thread_barrier(int thread)
+{
+    healthy_threads(thread);
+    pthread_barrier_wait(&meeting);
+}
+
+static void healthy_mutex(int thread)
+{
+    healthy_threads(thread);
+    pthread_mutex_lock(&mutex);
+    queued++;
+    pthread_mutex_unlock(&mutex);
+}
+
+#define PROPERTY(name) {#name, name}
+static const struct {
+    const char *name;
+    void (*one_step)(int thread);
+} properties[] = {
+    PROPERTY(uneven_threads),  PROPERTY(at_thread_barrier), PROPERTY(one_mutex),
+    PROPERTY(one_holder),      PROPERTY(held_lock),         PROPERTY(starved_pool),
+    PROPERTY(healthy_threads), PROPERTY(healthy_mutex),     PROPERTY(healthy_thread_barrier),
+};
 
 static void (*one_step)(int thread);
 
@@ -58,16 +129,18 @@ static void *body(void *thread)
 
 int main(int argc, char **argv)
 {
-    one_step = argc > 1 && !strcmp(argv[1], "uneven_threads") ? uneven : healthy;
-    if (argc > 1 && !strcmp(argv[1], "held_lock")) one_step = held_lock;
     if (argc > 2) steps = atoi(argv[2]);
-    pthread_barrier_init(&together, NULL, THREADS);
-    pthread_t threads[THREADS];
-    int numbers[THREADS];
-    for (int n = 0; n < THREADS; n++) {
+    if (argc > 3) count = atoi(argv[3]);
+    if (argc > 4) ms = atof(argv[4]);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        if (!strcmp(argv[1], properties[i].name)) one_step = properties[i].one_step;
+    pthread_t threads[MOST];
+    int numbers[MOST];
+    pthread_barrier_init(&meeting, NULL, (unsigned)count);
+    for (int n = 0; n < count; n++) {
         numbers[n] = n;
         pthread_create(&threads[n], NULL, body, &numbers[n]);
     }
-    for (int n = 0; n < THREADS; n++) pthread_join(threads[n], NULL);
+    for (int n = 0; n < count; n++) pthread_join(threads[n], NULL);
     return 0;
 }

@@ -37,6 +37,7 @@ PROPERTIES: dict[str, Any] = {
         {"number": 1, "outer": 0, "region": 0, "file": "a.c", "first": 3, "last": 4, "level": 2, "kind": "do",
          "lines": [3]},
     ],
+    "INLINED": [{"into": "main", "name": "chemistry", "loop": True, "bytes": 90}],
     "EVENTS": {"Enter": 16, "Leave": 16},
     "COVERAGE": {
         "complete": False, "shortfalls": ["3 events lost"], "seconds": 1e-4, "flushed": 0.0, "off": 0.0, "lost": 3,

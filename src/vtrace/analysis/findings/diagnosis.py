@@ -10,6 +10,7 @@ import numpy as np
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.questions.allocation_blocks import HeapBlocks
 from vtrace.analysis.questions.efficiencies import efficiencies
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.questions.mpi_waits import critical_table, delays_table, waits_table
@@ -39,15 +40,16 @@ class MpiAnswers:
 @dataclass(kw_only=True)
 class Diagnosis:
     """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. lock_waits: single waits
-    for locks and conditions (lock_waits.table). mpi: None if the program has no calls of MPI. findings: the largest
-    loss first. notes: limits of the numbers, one line each. to_record: a line about recordings that the place of a
-    loss needs, "" if none."""
+    for locks and conditions (lock_waits.table). mpi: None if the program has no calls of MPI. blocks: of malloc; None:
+    not recorded, or a part of the run. findings: the largest loss first. notes: limits of the numbers, one line each.
+    to_record: a line about recordings that the place of a loss needs, "" if none."""
 
     facts: RunFacts
     thread_waits: Table
     lock_waits: Table
     io_waits: Table
     mpi: MpiAnswers | None
+    blocks: HeapBlocks | None = None
     iterations: Iterations | None
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

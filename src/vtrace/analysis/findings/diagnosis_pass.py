@@ -22,17 +22,19 @@ from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_
 from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent
+from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
 from vtrace.analysis.questions.costs import CostQuestion
 from vtrace.analysis.questions.mpi_replay import MpiReplay
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.source import Source
 from vtrace.analysis.written_scan import WrittenScan
 
 _MOST = 7
 """The most findings."""
 _MOSTLY = 0.5
-"""Slow iterations explain an imbalance with the same culprit if they lose at least this part of its loss."""
+"""A finding explains another one with the same cause if it loses at least this part of the other's loss."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -48,22 +50,23 @@ class DiagnosisPass:
         *,
         root: bool = True,
         with_mpi: bool = True,
-        with_samples: bool = True,
     ) -> None:
         """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
-        waits of MPI are known. with_samples: False while vtunify writes events. Raises UsageError."""
+        waits of MPI are known. Raises UsageError."""
         self.tree, self.extent, self.files = CallTree(), Extent(), IoWaits()
         self.threads = ThreadWaits(attributes=has_sites(trace))
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
-        self.costs = CostQuestion() if with_samples and len(trace.contexts) else None
+        self.blocks = AllocationBlocks() if has_blocks(trace) and window == Selection() else None
+        """A block may be freed by any thread, so the blocks need all events, too."""
+        self.costs = CostQuestion() if trace.contexts.rows else None
 
     @property
     def questions(self) -> list[AnyQuestion]:
         """All questions."""
-        sometimes = [each for each in (self.mpi, self.costs) if each]
+        sometimes = [each for each in (self.mpi, self.blocks, self.costs) if each]
         return [self.tree, self.extent, self.threads, self.files, self.calls, *sometimes]
 
 
@@ -85,6 +88,7 @@ def diagnose(
         lock_waits=asked.threads.lock_waits,
         io_waits=asked.files.answer(),
         mpi=mpi,
+        blocks=_blocks(trace, window, asked),
         iterations=iterations,
     )
     diagnosis.notes = [*limits(facts)]
@@ -96,22 +100,36 @@ def diagnose(
         diagnosis.mpi = None
     if not diagnosis.mpi and (apart := recorded_apart(facts)):
         diagnosis.notes.append(apart)
+    if diagnosis.blocks and diagnosis.blocks.is_full:
+        diagnosis.notes.append(diagnosis.blocks.full_text)
     diagnosis.notes += [*diagnosis.thread_waits.lines, *diagnosis.io_waits.lines, *asked.calls.lines]
     diagnosis.findings = _largest_losses(diagnosis)
     diagnosis.to_record = to_record(facts, diagnosis.findings)
     return diagnosis
 
 
+def _blocks(trace: Source, window: Selection, asked: DiagnosisPass) -> HeapBlocks | None:
+    """The blocks of malloc; None in a part of a run, since blocks may be freed outside of it."""
+    question = asked.blocks
+    if not question and has_blocks(trace) and window.is_whole(trace):
+        question = AllocationBlocks()
+        ask(trace, [question])
+    return question.answer() if question else None
+
+
 def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
-    """The findings with the largest losses; without a large loss also those that stand in for losses."""
+    """The findings with the largest losses, and those about bytes; without a large loss also those that stand in for
+    losses."""
     facts, trace = diagnosis.facts, diagnosis.facts.trace
-    findings = [*with_processor_waits(facts, [finding for rule in rules() for finding in rule(diagnosis)])]
+    findings = [*with_processor_waits(diagnosis, [finding for rule in rules() for finding in rule(diagnosis)])]
     losses = [finding for finding in findings if kind_of(finding.kind).is_loss]
     losses = [finding for finding in losses if not any(_explains(other, finding) for other in findings)]
     kept = [finding for finding in largest_first(losses) if finding.share >= LEAST][:_MOST]
-    if not kept or kept[0].share < _MAIN:
-        kept += [finding for finding in findings if not kind_of(finding.kind).is_loss]
-    doubt = (oversubscribed(trace),) if oversubscribed(trace) else ()
+    has_main = bool(kept) and kept[0].share >= _MAIN
+    kept += [finding for finding in findings if kind_of(finding.kind).always]
+    if not has_main:
+        kept += [finding for finding in findings if not (kind_of(finding.kind).is_loss or kind_of(finding.kind).always)]
+    doubt = (crowded,) if (crowded := oversubscribed(facts)) else ()
     archive, options = archive_word(trace.path), facts.window.options
     for row, finding in enumerate(kept):
         caveats = (*finding.caveats, *(doubt if kind_of(finding.kind).of_ranks else ()))
@@ -123,25 +141,26 @@ def _explains(finding: Finding, other: Finding) -> bool:
     """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
     same culprit."""
     if finding.kind in kind_of(other.kind).explained_by:
-        return finding.share >= LEAST
+        return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
     same = finding.kind == "slow_iterations" and other.kind == "imbalance" and finding.culprit == other.culprit
     return same and finding.loss_ns >= _MOSTLY * other.loss_ns
 
 
 class WrittenDiagnosis(WrittenScan):
-    """A listener of vtunify. If an estimate about the archive was wrong, the diagnosis must read the archive."""
+    """A listener of vtunify. The diagnosis must read the archive if an estimate about the archive was wrong, and if the
+    archive has samples, to which no listener listens."""
 
     def __init__(self, anchor: Path, root: bool = True) -> None:
         """anchor: of an archive with the expected definitions. root: True on the rank that answers; the other ranks
         send the answers about their events to this rank. Raises FormatError."""
         expected = Source(anchor)
-        self._asked = DiagnosisPass(expected, Selection(), root=root, with_samples=False)
-        super().__init__(expected, self._asked.questions)
-        self.order: Sequence[int] = self._asked.calls.order()
+        self._asked = DiagnosisPass(expected, Selection(), root=root)
+        super().__init__(expected, [] if self._asked.costs else self._asked.questions)
+        self.order: Sequence[int] = () if self._asked.costs else self._asked.calls.order()
 
     def known(self, trace: Source) -> DiagnosisPass | None:
         """The pass, with the finished archive; None: the archive differs from the estimates."""
-        if self.failed or not self.fits(trace):
+        if self.failed or self._asked.costs or not self.fits(trace):
             return None
         for question in self._asked.questions:
             question.trace = trace

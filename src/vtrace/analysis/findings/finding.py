@@ -24,6 +24,8 @@ __all__ = ["Finding"]
 
 EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 """Certainties of a loss: from recorded times; an upper bound; from a comparison that may be wrong."""
+_CERTAIN, _CALLS = {EXACT: "by the recorded times"}, "by the recorded calls"
+"""Words for certainties that are no words for people."""
 _WHOLE_RUN = ("score",)
 """Commands that show no part of a run."""
 _KEYS = "kind loss_ns share region callpath ranks culprit certainty caveats action command".split()
@@ -37,7 +39,7 @@ class Finding:
     """A diagnosed loss.
 
     kind: see kinds.kind_of; ValueError for others. loss_ns: the time that all threads together lose, 0 if unknown.
-    share: of the time of all threads; of topdown: of all slots. text: a sentence. region,
+    share: of the time of all threads; of topdown: of all slots; of leak: of the largest heap. text: a sentence. region,
     source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
     time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
     loss, "" if unknown. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers.
@@ -71,6 +73,10 @@ class Finding:
         """What usually helps against losses of this kind, "" if that depends on the program."""
         return kind_of(self.kind).action
 
+    def headline(self, between: str = "  ") -> str:
+        """The share of the time of all threads, and the text."""
+        return self.text if kind_of(self.kind).always else f"{100 * self.share:.1f} %{between}{self.text}"
+
     @property
     def command(self) -> str:
         """The command that shows the evidence, as a user types it in a shell."""
@@ -78,6 +84,12 @@ class Finding:
             return ""
         name, *options = self.evidence
         return f"vtrace {name} {self.archive} {shell_command(options)}".rstrip()
+
+    @property
+    def doubts(self) -> str:
+        """How sure the loss is, and the caveats, as reports show them below the sentence."""
+        sure = _CALLS if kind_of(self.kind).always else _CERTAIN.get(self.certainty, self.certainty)
+        return "; ".join([sure, *self.caveats])
 
     def of_archive(self, archive: str) -> Finding:
         """The finding with another name for its archive."""

@@ -9,13 +9,17 @@ import numpy as np
 
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.io_waits import COLLECTIVE
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import location_text, place_text
+from vtrace.analysis.findings.wait_pool import WaitPool
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import add_up
+from vtrace.analysis.table import Table, add_up
 
 _FEW = 0.9
 """A process with at least this share of the I/O is the culprit."""
+_MOST = 0.6
+"""A process for which others wait this share of a time is its culprit."""
 
 
 @rule(
@@ -31,11 +35,17 @@ def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time of all threads in I/O, with the call that takes most of it."""
     facts, n = diagnosis.facts, diagnosis.facts.numbers
     n = n.take(facts.io[n["path"]] & np.isin(n["location"], facts.rows))
-    whole = int(n["exclusive"].sum())
-    if not whole:
+    waits = _file_waits(diagnosis)
+    whole = int(n["exclusive"].sum()) - int(waits["time_ns"].sum())
+    if whole <= 0:
         return
-    path = int(np.argmax(add_up(n["path"], n["exclusive"], facts.paths.rows)))
+    by_region = add_up(facts.paths["region"][n["path"]], n["exclusive"], facts.trace.regions.rows)
+    waited = add_up(waits.paths["region"][waits["path"]], waits["time_ns"], facts.trace.regions.rows)
+    worked = 1 - waited / np.maximum(1, by_region)
+    sums = add_up(n["path"], n["exclusive"], facts.paths.rows)
+    path = int(np.argmax(sums * np.append(worked, 0.0)[facts.paths["region"]]))
     each = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
+    each -= add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows)
     busiest = int(np.argmax(each))
     place = place_text(facts.trace, facts.paths, path)
     text = f"I/O takes {span(whole)} of all threads, most of it in {place}"
@@ -47,6 +57,37 @@ def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
         "io_time", whole, path, locations=np.flatnonzero(each), text=text, culprit=culprit,
         evidence=("diagnose", "--about", "io"),
     )  # fmt: skip
+
+
+def _file_waits(diagnosis: Diagnosis) -> Table:
+    """The waits in operations of all on a file."""
+    waits = diagnosis.io_waits
+    return waits.take((waits["kind"] == COLLECTIVE) & np.isin(waits["location"], diagnosis.facts.rows))
+
+
+@rule()
+def file_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for the last process in operations of all on a file, by region."""
+    facts, waits = diagnosis.facts, _file_waits(diagnosis)
+    regions = waits.paths["region"][waits["path"]]
+    for region in np.unique(regions).tolist():
+        mine = waits.take(regions == region)
+        loss, path = int(mine["time_ns"].sum()), int(mine["path"][np.argmax(mine["time_ns"])])
+        by = add_up(mine["partner"], mine["time_ns"], facts.trace.locations.rows)
+        slow = np.flatnonzero(by >= _MOST * loss).tolist()
+        others = np.setdiff1d(mine["location"], slow).tolist()
+        longer = facts.longer_place(slow, others) if slow and others else ""
+        place, culprit, more, ns = place_text(facts.trace, waits.paths, path), "", "", 0
+        if longer:
+            culprit = f"{location_text(facts.trace, slow[0])}, {longer}"
+            more = f": {location_text(facts.trace, slow[0])} takes longer in {longer}"
+            waited = WaitPool(facts).waited_in(~facts.waiting)
+            ns = facts.of_processor(loss, slow, others, times=facts.working_time, waited=waited)
+        yield facts.finding(
+            "imbalance" if longer else "mpi_wait", loss, path, waits.paths, locations=others or mine["location"],
+            text=f"ranks wait {span(loss)} in {place} for the last one{more}", culprit=culprit, processor_ns=ns,
+            evidence=("diagnose", "--about", "waits"),
+        )  # fmt: skip
 
 
 @rule(FindingKind("tracing", "the recording wrote its buffers meanwhile"))
@@ -73,7 +114,7 @@ def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
     np.add.at(sums, regions[1:], own[1:])
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
-    text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
+    text = f"most time of the program's own code is in {place_text(facts.trace, facts.paths, path)}: {span(time)}"
     evidence = ("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",)
     yield facts.finding(
         "computation", 0, path, locations=facts.rows, share=time / facts.whole, text=text, evidence=evidence

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that wait in MPI while one process reads or writes alone."""
+"""Processes that wait in MPI while one process reads or writes alone, or in operations of all on a file."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,17 @@ from vtrace.analysis.findings.sync_calls import SyncCalls, Waits
 from vtrace.analysis.table import Array, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vtrace.analysis.source import Source
 
-KINDS = ("io_wait_for_one_process",)
+KINDS = ("io_wait_for_one_process", "io_wait_at_collective")
 """The kinds of waits; a kind's index is its number."""
+ONE_PROCESS, COLLECTIVE = range(len(KINDS))
+_COLLECTIVE = re.compile(
+    r"MPI_File_(open|close|sync|set_(size|view)|preallocate|(read|write)\w*_all(_begin|_end)?)(_c)?$"
+)
+"""Regions of operations that all processes call that opened a file."""
 _IO, _MPI = 1, 2
 _SOME, _MOST = 1000, 32
 """The most processes with I/O to examine, and the most processes that others wait for, with the longest times."""
@@ -36,7 +44,7 @@ def kinds_of(trace: Source) -> Array:
 class IoWaits(SyncCalls[Table]):
     """The answer is a table like Trace.thread_waits. A process waits while the process is in a call of MPI and exactly
     one other process is in a call of I/O. The time is an upper bound, since the call need not depend on that
-    process."""
+    process. It also waits in operations of all on a file, for the last one."""
 
     def region_kinds_of(self, trace: Source) -> Array:
         """The calls to keep."""
@@ -79,7 +87,29 @@ class IoWaits(SyncCalls[Table]):
                     time=time[kept],
                 )
             )
-        return self.table(found, KINDS, paths, bounds=(0,))
+        return self.table([*found, *_collective(self.trace, calls)], KINDS, paths, bounds=(ONE_PROCESS,))
+
+
+def _collective(trace: Source, calls: Array) -> Iterator[Waits]:
+    """A process waits from its enter to the enter of the last process, if nobody leaves before. The n-th calls of a
+    region are one operation, if each process has as many."""
+    ranked = calls[calls["process"] >= 0]
+    for region in np.unique(ranked["region"]).tolist():
+        if not _COLLECTIVE.match(str(trace.regions["name"][region])):
+            continue
+        mine = ranked[ranked["region"] == region]
+        processes, counts = np.unique(mine["process"], return_counts=True)
+        if len(processes) < 2 or np.any(counts != counts[0]):
+            continue
+        mine = mine[np.lexsort((mine["begin"], mine["process"]))].reshape(len(processes), counts[0])
+        last = mine[mine["begin"].argmax(axis=0), np.arange(counts[0])]
+        together = last["begin"] <= mine["end"].min(axis=0)
+        time = np.where(together, last["begin"] - mine["begin"], 0)
+        by, kept = np.broadcast_to(last, mine.shape), time > 0
+        yield Waits(
+            kind=np.full(np.count_nonzero(kept), COLLECTIVE), path=mine["path"][kept], location=mine["location"][kept],
+            partner=by["location"][kept], partner_path=by["path"][kept], time=time[kept],
+        )  # fmt: skip
 
 
 def _only_io(calls: Array) -> Array:

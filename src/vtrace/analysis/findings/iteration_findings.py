@@ -12,9 +12,10 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, named_place, part_of
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text, named_place, part_of
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array
 
 _EXAMINED, _MOST, _DRIFT = 8, 3, 1.2
 """The most outliers to examine, the most findings about them, and the least growth of the time of an iteration."""
@@ -22,6 +23,11 @@ _SOME = 0.01
 """A process loses time if it loses this part of the largest loss of a process."""
 _PERIODIC, _LISTED = 3, 4
 """At least so many outliers at equal distances are periodic; a sentence lists so many others."""
+_SIMILAR = 0.25
+"""Periodic outliers lose at least this part of the largest loss of an outlier."""
+_REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
+"""Periodic outliers are this part of the outliers; their places by the period differ by so much. More outliers are not
+searched for a period."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +62,8 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, iterations, *last)
     where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
-    middle, locations = int(iterations.table["begin"][iterations.table.rows // 2]), iterations.locations
-    waited = facts.without_processor(locations, middle) - facts.without_processor(locations, None, middle)
-    half = iterations.times.clip(0).sum(axis=1)
-    longer = int(half[len(half) // 2 :].sum() - half[: len(half) // 2].sum())
+    every = _waited(facts, iterations, [*range(len(iterations.locations))]), iterations.times.clip(0)
+    waited, longer = (float(each[len(each) // 2 :].sum() - each[: len(each) // 2].sum()) for each in every)
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
         "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
@@ -74,14 +78,28 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
     """The slow iterations by cause: all together if they are periodic, else those that alone lose least (ns)."""
     losses = {run: iterations.loss(*run) for run in iterations.slow}
     runs = sorted(losses, key=lambda run: -losses[run])
-    if _period([first for first, _ in iterations.slow]):
-        periodic = sum(losses.values()) >= least
-        return [_Outliers(runs=iterations.slow, slow=slow_path(facts, iterations, *runs[0]))] if periodic else []
+    similar = [run for run in iterations.slow if losses[run] >= _SIMILAR * losses[runs[0]]]
+    if regular := _regular([first for first, _ in similar]):
+        runs = [run for run in similar if run[0] in regular]
+        if sum(losses[run] for run in runs) < least:
+            return []
+        slowest = max(runs, key=lambda run: losses[run])
+        return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest))]
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
         slow = slow_path(facts, iterations, *run)
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
+
+
+def _regular(places: list[int]) -> list[int]:
+    """The places at equal distances, if these are nearly all; else none. Noise makes others slow now and then."""
+    found: list[int] = []
+    for period in {*np.diff(places).tolist()} if len(places) <= _MANY else ():
+        for base in places[: len(places) // 2 + 1]:
+            apart = [place for place in places if (place - base + 1) % period <= _NEIGHBOURS]
+            found = apart if _period(apart) and len(apart) > len(found) else found
+    return found if len(found) >= _REGULAR * len(places) else []
 
 
 def _period(places: list[int]) -> int:
@@ -103,10 +121,11 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
     place = _place(facts, iterations, slow, runs)
     culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
+    called = callers_text(facts.trace, facts.paths, slow.path) if slow.path and place.names == slow.names else ""
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
-        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}, {more}",
+        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}{called}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
         certainty=ESTIMATE, processor_ns=round(loss * _processor_share(facts, iterations, outliers)),
         start=slow.begin, stop=slow.end,
@@ -114,16 +133,25 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     )  # fmt: skip
 
 
+def _waited(facts: RunFacts, iterations: Iterations, columns: list[int]) -> Array:
+    """(iterations, columns) ns that some locations waited for a processor in each iteration, in work and in MPI."""
+    begins, times = iterations.begins[:, columns], iterations.times[:, columns].clip(0)
+    at = np.broadcast_to(np.array(iterations.locations)[columns], begins.shape).ravel()
+    waited = facts.waited_between(at, begins.ravel(), (begins + times).ravel(), in_mpi=True)
+    return waited.reshape(begins.shape)
+
+
 def _processor_share(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> float:
-    """The share of waits for a processor in the time that slow iterations take longer, where they take longest."""
-    location = outliers.slow.locations[0]
-    column, waited, longer = iterations.locations.index(location), 0.0, 0
+    """The share of waits for a processor, above those of the other iterations, in the time that slow iterations take
+    longer, where they take longest."""
+    column = iterations.locations.index(outliers.slow.locations[0])
+    waited, done = _waited(facts, iterations, [column])[:, 0], iterations.times[:, column] >= 0
+    slow = np.zeros(len(waited), bool)
     for first, last in outliers.runs:
-        begin = int(iterations.begins[first, column])
-        end = int(iterations.begins[last, column] + iterations.times[last, column])
-        longer += int(iterations.lost(first, last)[column])
-        waited += sum(facts.without_processor([location], begin, end, in_mpi=in_mpi) for in_mpi in (False, True))
-    return part_of(waited, longer)
+        slow[first : last + 1] = True
+    usual = waited[done & ~slow]
+    more = waited[slow].sum() - (usual.mean() if len(usual) else 0) * np.count_nonzero(slow & done)
+    return part_of(more, sum(int(iterations.lost(*run)[column]) for run in outliers.runs))
 
 
 def _numbers_text(runs: list[tuple[int, int]]) -> str:

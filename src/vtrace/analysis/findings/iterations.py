@@ -29,6 +29,8 @@ _LEAST = 4
 """A call path repeats if each process has at least this many of its calls."""
 _COVERS = 0.4
 """The least part of a run that its iterations cover."""
+_NEARLY_ALL = 0.8
+"""Calls with this part of the run contain its iterations, whatever else repeats."""
 _SLOW, _DEVIATIONS = 1.5, 5.0
 """An outlier takes at least _SLOW times the median, and at least _DEVIATIONS median deviations more than the median."""
 _TRIED = 8
@@ -367,7 +369,8 @@ def _first_path(facts: RunFacts, wanted: Array) -> int:
 
 def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
     """Call paths to try as iterations with their basis, the best first. Calls that contain an iteration come before
-    calls that only mark the start of the next iteration."""
+    calls that only mark the start of the next iteration. A call with less than nearly all of the time is one of several
+    calls in a loop if others beside it repeat, too."""
     numbers, paths = facts.numbers, facts.paths
     masters = [*facts.masters.values()]
     mine = np.isin(numbers["location"], masters)
@@ -385,7 +388,11 @@ def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
     contains[0] = False
     if contains.any():
         rows = np.flatnonzero(contains)
-        return [(int(rows[np.lexsort((-inclusive[rows], paths["depth"][rows]))[0]]), _BASES[0])]
+        best = int(rows[np.lexsort((-inclusive[rows], paths["depth"][rows]))[0]])
+        beside = repeats & (paths["parent"] == paths["parent"][best]) & np.isin(kind, (USER, MPI, OPENMP))
+        beside[best] = False
+        is_part = bool(beside.any()) and inclusive[best] < _NEARLY_ALL * of
+        return [(best, _BASES[int(is_part)])]
     repeats[0] = False
     rows = np.flatnonzero(repeats & np.isin(kind, (USER, MPI, OPENMP)))
     rows = rows[np.lexsort((-inclusive[rows], paths["depth"][rows]))]

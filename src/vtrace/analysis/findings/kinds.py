@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-SUBJECTS = ("waits", "io", "openmp")
+SUBJECTS = ("waits", "io", "openmp", "processor")
 """The values of --about."""
 _ORDER = (
     "thread_findings",
@@ -34,7 +34,8 @@ _R = TypeVar("_R", bound=Rule)
 class FindingKind:
     """loss: the time that is lost, in Markdown, for docs/diagnose.md. about: the values of --about that show the
     findings. of_ranks: ranks wait for each other, so ranks that share cores make the loss doubtful. is_loss: False: the
-    finding stands in for losses that were not found. action: what usually helps, "" if that depends on the program.
+    finding stands in for losses that were not found; always: it has bytes in place of a loss, and stands below all
+    losses. action: what usually helps, "" if that depends on the program.
     explained_by: kinds of findings that name the cause of this loss, too: beside them this finding is left out."""
 
     name: str
@@ -43,6 +44,7 @@ class FindingKind:
     about: tuple[str, ...] = ()
     of_ranks: bool = False
     is_loss: bool = True
+    always: bool = False
     action: str = ""
     explained_by: tuple[str, ...] = ()
 

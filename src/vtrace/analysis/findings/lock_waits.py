@@ -20,7 +20,7 @@ ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER)
 stack, and the number of a condition."""
 _BETWEEN = " <- "
 _HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
-_COLUMNS = "kind path location partner partner_path time_ns site by_site hold hold_ns".split()
+_COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns".split()
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
         since = int(taken[hold][4]) if hold in taken else -1
         found.append((
             int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(events.calls, holder, since),
-            when - begin, sites.get((location, when), -1), by_sites.get((location, when), -1),
+            begin, when - begin, sites.get((location, when), -1), by_sites.get((location, when), -1),
             numbers.get(hold, -1), left - since if since >= 0 else -1,
         ))  # fmt: skip
     return found
@@ -127,13 +127,14 @@ def condition_waits(events: LockEvents, mine: Array, signals: Array) -> list[tup
             continue
         where = sites.get((int(by["location"]), int(by["begin"])), -1)
         time = int(by["begin"]) - begin
-        found.append((int(call["kind"]), int(call["path"]), location, int(by["location"]), int(by["path"]), time,
+        found.append((int(call["kind"]), int(call["path"]), location, int(by["location"]), int(by["path"]), begin, time,
                       sites.get((location, begin), -1), where, -1, -1))  # fmt: skip
     return found
 
 
 def table(rows: list[tuple[int, ...]], paths: Table) -> Table:
-    """The table of single waits: kind, path, location, time_ns; of the holder or signaller partner, partner_path; ids
-    of strings site, by_site; hold, hold_ns: number and length of the time for which the lock was held. -1: unknown."""
+    """The table of single waits: kind, path, location, begin, time_ns; of the holder or signaller partner,
+    partner_path; ids of strings site, by_site; hold, hold_ns: number and length of the time that the lock was held for.
+    -1: unknown."""
     columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
     return Table(dict(zip(_COLUMNS, columns, strict=True)), paths=paths)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
+from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
@@ -25,7 +26,10 @@ _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
 _MOST = 20
 """The most causes to examine."""
-_MOSTLY = 0.5
+_MOSTLY, _WRONG = 0.5, 0.3
+"""The share of waits that wrong order of messages explains, from which on the sentence tells the order."""
+_OF_ONE_MESSAGE = ("MPI_Recv", "MPI_Mrecv", "MPI_Wait")
+"""Calls that wait for one message."""
 _NEARLY_ALL, _SOME = 0.99, 0.01
 """From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
 cause from the second share of the cause's largest place on."""
@@ -38,13 +42,17 @@ _UNEVEN = 0.4
 @dataclass
 class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
-    place. processor_ns: of these, delays on other locations, which waited for a processor. kind: of the finding."""
+    place. processor_ns: of the loss, delays on other locations, which waited for a processor; after _by_culprit also
+    the part that waits of the culprits explain. culprits_ns: at most so much of the culprits' delays are waits.
+    delays_ns: by location. kind: of the finding."""
 
     path: int
     locations: list[int]
     loss: int
     waits_ns: Array
     processor_ns: int = 0
+    culprits_ns: int = 0
+    delays_ns: dict[int, float] = field(default_factory=dict)
     kind: str = ""
     more_paths: list[int] = field(default_factory=list)
 
@@ -109,19 +117,22 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     facts, answers = diagnosis.facts, diagnosis.mpi
     places = _WaitPlaces(answers.waits, answers.delays)
-    explained_ns, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
-    causes = islice(_causes(facts, answers.delays, places), _MOST) if len(facts.masters) > 1 else ()
-    for cause in _by_culprit(facts, causes, answers.delays):
+    explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
+    causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.masters) > 1 else ()
+    for cause in _by_culprit(facts, causes, answers.delays, pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
         yield _with_clock_doubt(finding, answers.waits, rows, clocks)
         explained_ns += cause.waits_ns
-    yield from _other_waits(facts, answers.waits, places=places, explained_ns=explained_ns, clocks=clocks)
+    others = [*_other_waits(facts, answers.waits, places=places, explained_ns=explained_ns)]
+    explained = _of_partners(facts, others, pool)
+    for wait, processor_ns in zip(others, explained, strict=True):
+        yield _with_clock_doubt(replace(wait.finding, processor_ns=processor_ns), answers.waits, wait.rows, clocks)
 
 
-def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
+def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool) -> Iterator[_Cause]:
     """The causes by call path, the largest loss first. A location is a culprit by its delays without those that its
-    waits for a processor explain."""
+    waits for a processor in this path explain: each other location waits at most as long as these."""
     time = delays["direct_ns"] + delays["indirect_ns"]
     first, member = group([delays["path"]])
     sums = np.bincount(member, time, len(first))
@@ -129,22 +140,33 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces) -> Iterator[_Ca
         rows = np.flatnonzero(member == number)
         at, of = np.unique(delays["location"][rows], return_inverse=True)
         by, path = np.bincount(of, time[rows]), int(delays["path"][first[number]])
-        waited = facts.without_processor_in(int(delays.paths["region"][path]))[at] * (len(facts.masters) - 1)
-        own = np.maximum(0, by - waited)
+        inside = facts.paths_named(facts.names(path, delays.paths))
+        waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.masters) - 1))
+        own = by - waited
         own = own if own.any() else by
         is_culprit = own >= _CULPRIT * own.sum() if own.sum() else own == own.max()
         culprits = at[is_culprit].tolist() or [int(at[np.argmax(own)])]
-        others = round(np.minimum(by, waited)[~np.isin(at, culprits)].sum())
+        mine = np.isin(at, culprits)
+        others, theirs = (round(waited[each].sum()) for each in (~mine, mine))
         loss, waits = round(fsum(time[rows])), places.caused_waits(delays, rows)
-        yield _Cause(path, culprits, loss, waits, processor_ns=others)
+        yield _Cause(
+            path,
+            culprits,
+            loss,
+            waits,
+            processor_ns=others,
+            culprits_ns=theirs,
+            delays_ns=dict(zip(at.tolist(), by.tolist(), strict=True)),
+        )
 
 
-def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table) -> list[_Cause]:
+def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: WaitPool) -> list[_Cause]:
     """The causes, the largest first. Call paths in which the same processes take longer, or do the I/O, are one
     cause."""
     found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
     for cause in causes:
         cause.kind = _kind(facts, cause, delays)
+        cause.processor_ns = _of_processor(facts, cause, delays, pool)
         key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
         if key not in found:
             found[key] = cause
@@ -182,7 +204,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
         if sampled := facts.sampled.longer(names, cause.locations, others):
             names, place, source = sampled.names, sampled.text, sampled.source
-    text = _sentence(cause, culprits, place + _other_places_text(facts, delays.paths, cause), is_io)
+    where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
+    text = _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -193,31 +216,66 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
-        text=text + _waits_text(facts, delays.paths, places, cause), region=names[-1] if names else "", source=source,
+        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, answers.waits.take(rows)),
+        region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
-        processor_ns=0 if is_io else _of_processor(facts, cause, facts.names(cause.path, delays.paths)),
+        processor_ns=cause.processor_ns,
     )  # fmt: skip
 
 
-def _of_processor(facts: RunFacts, cause: _Cause, names: tuple[str, ...]) -> int:
-    """The part of a loss that waits for a processor explain: in an imbalance their share in the time that the culprits
-    take longer; else all waits of the culprits. names: of the cause's path."""
-    if cause.kind != "imbalance":
-        return min(cause.loss, cause.processor_ns + round(facts.without_processor(cause.locations)))
-    others = [row for row in facts.masters.values() if row not in cause.locations]
-    inside = facts.work(names)
-    longer = inside[cause.locations].mean() - inside[others].mean()
-    rest = cause.loss - cause.processor_ns
-    return cause.processor_ns + facts.of_processor(rest, cause.locations, others, longer=longer)
+def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool) -> int:
+    """The part of a loss that waits for a processor in the cause's path explain: in an imbalance those that the
+    culprits have more than the others, else all. Takes the path's waits."""
+    if _is_io(facts, delays.paths, cause.path):
+        return 0
+    inside = facts.paths_named(facts.names(cause.path, delays.paths))
+    found = cause.culprits_ns
+    if cause.kind == "imbalance":
+        others, spent = [row for row in facts.masters.values() if row not in cause.locations], facts.spent_in(inside)
+        cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
+        found = facts.of_processor(
+            cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
+        )
+    if found + cause.processor_ns:
+        pool.take(inside, facts.rows, inf)
+    return min(cause.loss, cause.processor_ns + found)
 
 
-def _sentence(cause: _Cause, culprits: str, place: str, is_io: bool) -> str:
+def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: Array, usual: float) -> int:
+    """Leaves out culprits that do not take longer in the path, unless none does: others wait for these since they had
+    no processor at the end of the calls of MPI before. spent: (locations,) ns in the path; usual: of those that are no
+    culprits. Returns the ns of their delays that such waits for a processor explain."""
+    longer = [row for row in cause.locations if spent[row] > usual]
+    equal = [row for row in cause.locations if row not in longer] if longer else []
+    cause.locations = [row for row in cause.locations if row not in equal]
+    waiting = len(facts.masters) - 1
+    return round(sum(pool.take_of_mpi(row, cause.delays_ns.get(row, 0) / waiting) * waiting for row in equal))
+
+
+def _order_text(facts: RunFacts, waits: Table) -> str:
+    """Words about messages that arrive meanwhile, if many of these waits are for one message, in the wrong order."""
+    names = np.append(facts.trace.regions["name"].astype(str), "")[waits.paths["region"][waits["path"]]]
+    wrong = (waits["kind"] == waits.kinds.index("mpi_latesender_wo")) & np.isin(names, _OF_ONE_MESSAGE)
+    mostly = int(waits["time_ns"][wrong].sum()) >= _WRONG * int(waits["time_ns"].sum()) > 0
+    return ", while messages that were sent earlier arrive: receive in the order of sending" * mostly
+
+
+def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
+    """True if the processes that are no culprits do much of the I/O."""
+    n = facts.numbers.take(facts.io[facts.numbers["path"]])
+    theirs = n["exclusive"][~np.isin(n["location"], cause.locations)]
+    return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
+
+
+def _sentence(facts: RunFacts, cause: _Cause, culprits: str, place: str, *, is_io: bool) -> str:
     """The cause in words, for the loss behind them."""
     if cause.kind == "imbalance":
         return f"{culprits} take{'s' * (len(cause.locations) == 1)} longer in {place} than the others: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
+        if _others_do_io(facts, cause):
+            return f"{culprits} take{'s' * (do == 'does')} longer for I/O than the others, {place}, which wait: "
         return f"{culprits} {do} the I/O alone, {place}, while the others wait: "
     if is_io:
         return f"ranks wait for each other's I/O, {place}: "
@@ -238,7 +296,7 @@ def _waits_text(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Caus
     largest = int(np.argmax(cause.waits_ns))
     if places.path[largest] <= 0:
         return text
-    share, place = cause.waits_ns[largest] / max(1, cause.loss), place_text(facts.trace, paths, places.path[largest])
+    share, place = cause.waits_ns[largest] / max(1, cause.loss), facts.call_text(paths, places.path[largest])
     return f"{text} in {place}" if share >= _NEARLY_ALL else f"{text}, {100 * share:.0f} % of it in {place}"
 
 
@@ -278,9 +336,19 @@ _WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
 """Endings of the names of kinds of waits that delays do not explain."""
 
 
-def _other_waits(
-    facts: RunFacts, waits: Table, places: _WaitPlaces, explained_ns: Array, *, clocks: ClockBounds
-) -> Iterator[Finding]:
+@dataclass(frozen=True, kw_only=True)
+class _OtherWait:
+    """Waits of one kind and call path. rows: of the table of waits. partners: locations that are waited for. longer:
+    the call path of facts in which these take longer; -1: unknown."""
+
+    finding: Finding
+    rows: Array
+    partners: list[int]
+    waiting: list[int]
+    longer: int
+
+
+def _other_waits(facts: RunFacts, waits: Table, places: _WaitPlaces, explained_ns: Array) -> Iterator[_OtherWait]:
     """Waits that no reported delay explains, by kind and call path. explained_ns: (places,) of the other waits."""
     first, member = group([waits["kind"], waits["path"]])
     sums = add_up(member, waits["time_ns"], len(first))
@@ -291,33 +359,47 @@ def _other_waits(
         explained = min(explained_ns[at], sums[number])
         explained_ns[at] -= explained
         left = round(sums[number] - explained)
-        if left <= 0 or kind.endswith("_completion"):
-            continue
-        place = place_text(facts.trace, waits.paths, path)
-        words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
-        partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
-        certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
-        culprit = ranks_text(facts.trace, partners) if partners else ""
-        text = words.format(place=place, loss=span(left))
-        waiting = np.unique(waits["location"][rows]).tolist()
-        if kind == "mpi_latereceiver" and partners and (longer := facts.longer_place(partners, waiting)):
-            text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
-            culprit += f", {longer}"
-        found = facts.finding(
-            "mpi_wait", left, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
-            certainty=certainty, evidence=("diagnose", "--about", "waits"),
-            processor_ns=_of_partners(facts, left, partners, waiting),
-        )  # fmt: skip
-        yield _with_clock_doubt(found, waits, rows, clocks)
+        if left > 0 and not kind.endswith("_completion"):
+            yield _other_wait(facts, waits, rows, kind, path=path, loss=left)
 
 
-def _of_partners(facts: RunFacts, loss: int, partners: list[int], waiting: list[int]) -> int:
-    """The part of a wait for partners that their waits for a processor explain."""
-    if not partners or not waiting or {*partners} & {*waiting}:
-        return min(loss, round(facts.without_processor(partners or facts.rows)))
-    work = facts.working_time
-    longer = work[partners].mean() - work[waiting].mean()
-    return facts.of_processor(loss, partners, waiting, longer=longer)
+def _other_wait(facts: RunFacts, waits: Table, rows: Array, kind: str, *, path: int, loss: int) -> _OtherWait:
+    place = facts.call_text(waits.paths, path)
+    words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
+    partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
+    certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
+    culprit = ranks_text(facts.trace, partners) if partners else ""
+    text = words.format(place=place, loss=span(loss))
+    waiting = np.unique(waits["location"][rows]).tolist()
+    late, apart = kind == "mpi_latereceiver", not {*partners} & {*waiting}
+    longer = facts.longer_path(partners, waiting) if partners and (late or apart) else -1
+    if late and longer >= 0:
+        where = facts.longer_place(partners, waiting)
+        text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {where}"
+        culprit += f", {where}"
+    finding = facts.finding(
+        "mpi_wait", loss, path, waits.paths, locations=waits["location"][rows], text=text, culprit=culprit,
+        certainty=certainty, evidence=("diagnose", "--about", "waits"),
+    )  # fmt: skip
+    return _OtherWait(finding=finding, rows=rows, partners=partners, waiting=waiting, longer=longer)
+
+
+def _of_partners(facts: RunFacts, others: list[_OtherWait], pool: WaitPool) -> list[int]:
+    """The parts of these losses that waits for a processor explain: those of the partners, where the partners take
+    longer, or anywhere in work if this place is unknown. The largest loss takes its waits first."""
+    found = [0] * len(others)
+    for number in sorted(range(len(others)), key=lambda number: -others[number].finding.loss_ns):
+        one = others[number]
+        paths = np.arange(facts.paths.rows) == one.longer if one.longer >= 0 else ~facts.waiting
+        waited, partners, loss = pool.waited_in(paths), one.partners or facts.rows, one.finding.loss_ns
+        if one.longer >= 0:
+            times = facts.spent_in(paths)
+            found[number] = facts.of_processor(loss, partners, one.waiting, times=times, waited=waited)
+            pool.take(paths, partners, found[number] / len(one.waiting) * len(partners))
+        else:
+            found[number] = min(loss, round(waited[partners].sum()))
+            pool.take(paths, partners, found[number])
+    return found
 
 
 @rule(
@@ -336,13 +418,14 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers, one = diagnosis.facts, diagnosis.mpi, diagnosis.mpi.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
-    mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
+    mpi = np.where((CLASS_OF[facts.activity] == MPI) & ~facts.io, facts.exclusive(facts.rows), 0)  # io_time has MPI-IO
     start_and_end = int(mpi[facts.management].sum())
     mpi[facts.management] = 0
     loss = int(one["elapsed_ns"][0] - one["ideal_ns"][0]) * max(1, int(one["processes"][0])) - start_and_end
     sure = [n for n, kind in enumerate(answers.waits.kinds) if not str(kind).endswith("_completion")]
     waiting = int(answers.waits["time_ns"][np.isin(answers.waits["kind"], sure)].sum())
-    loss = min(loss, int(mpi.sum()) - waiting)
+    without_processor, _ = waited_in_mpi(facts, answers.waits)
+    loss = min(loss, int(mpi.sum()) - waiting) - round(without_processor[facts.rows].sum())
     if loss <= 0:
         return
     path = int(np.argmax(mpi))
@@ -353,7 +436,7 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
     )
     yield facts.finding(
         "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
-        caveats=doubts, processor_ns=min(loss, round(facts.without_processor(facts.rows, in_mpi=True))),
+        caveats=doubts,
         evidence=("summary", "--only", "messages", "--only", "collectives"),
     )  # fmt: skip
 

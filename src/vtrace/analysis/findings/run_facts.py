@@ -36,7 +36,6 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges
-from vtrace.io.archive.batches import NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -109,7 +108,7 @@ class RunFacts:
     @cached_property
     def sampled(self) -> SampledPlaces | None:
         """The samples by recorded call; None without samples in the archive."""
-        if not len(self.trace.contexts):
+        if not self.trace.contexts.rows:
             return None
         if self.costs is None:
             question = CostQuestion()
@@ -267,35 +266,53 @@ class RunFacts:
         manages = np.isin(activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
         return np.append(~waits, True), np.append(waits & ~manages & (CLASS_OF[activity] == MPI), False)
 
-    def without_processor(
-        self, locations: Sequence[int], begin: int | None = None, end: int | None = None, *, in_mpi: bool = False
-    ) -> float:
-        """The ns that locations waited for a processor in a part of the selection: while they worked, or in_mpi: in
-        calls of MPI that may wait, but for the start and end of MPI."""
-        if begin is None and end is None:
-            return float(self._without_processor[in_mpi][locations].sum())
-        begin, end = max(begin or 0, self.window.start or 0), min(end or NEVER, self.window.stop or NEVER)
-        waits = self.processor_waits.by_location(begin, end, regions=self._may_wait[in_mpi])
-        return float(waits[locations].sum())
+    @property
+    def waits_in_mpi(self) -> Array:
+        """(regions + 1,) bool: calls of MPI that may wait, but for the start and end of MPI."""
+        return self._may_wait[1]
+
+    @property
+    def counted_waits(self) -> Array:
+        """(waits,) ns of the waits of processor_waits in the selection: at work, and in calls of MPI that may wait."""
+        waits, (works, in_mpi) = self.processor_waits, self._may_wait
+        found: Array = waits.within(self.window.start, self.window.stop) * (works | in_mpi)[waits.region]
+        return found * np.isin(waits.location, self.rows)
+
+    def waited_at_work(self) -> Array:
+        """(locations,) ns that each location waited for a processor while it worked, in the selection."""
+        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=self._may_wait[0])
+
+    def waited_between(self, locations: Array, begins: Array, ends: Array, *, in_mpi: bool = False) -> Array:
+        """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in
+        calls of MPI that may wait."""
+        works, waits = self._may_wait
+        return self.processor_waits.between(locations, begins, ends, regions=works | waits if in_mpi else works)
 
     @cached_property
-    def _without_processor(self) -> list[Array]:
-        """(locations,) ns without a processor in the selection: while working; in calls of MPI that may wait."""
-        window = self.window
-        return [self.processor_waits.by_location(window.start, window.stop, regions=each) for each in self._may_wait]
+    def path_of_wait(self) -> Array:
+        """(waits,) the row of the call path of each wait for a processor; -1: unknown."""
+        return self.processor_waits.paths(self.paths)
 
-    def without_processor_in(self, region: int) -> Array:
-        """(locations,) ns that each location waited for a processor in a region (row; -1: outside of calls), without
-        calls from there."""
-        regions = np.zeros(self.trace.regions.rows + 1, bool)
-        regions[region] = True
-        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=regions)
-
-    def of_processor(self, loss: int, slow: Sequence[int], others: Sequence[int], *, longer: float) -> int:
+    def of_processor(
+        self, loss: int, slow: Sequence[int], others: Sequence[int], *, times: Array, waited: Array
+    ) -> int:
         """The part of a loss of others (ns) that waits for a processor explain, by their share in the ns that some
-        locations work longer: at most as much as each of the others would wait for these waits."""
-        waited = self.without_processor(slow) / len(slow) - self.without_processor(others) / max(1, len(others))
-        return round(min(loss * part_of(waited, longer), max(0.0, waited) * max(1, len(others))))
+        locations take longer: at most as much as each of the others would wait for these waits. times, waited:
+        (locations,) ns in the place that is compared, and of these without a processor."""
+        longer, more = (float(of[slow].mean() - (of[others].mean() if len(others) else 0)) for of in (times, waited))
+        return round(min(loss * part_of(more, longer), max(0.0, more) * max(1, len(others))))
+
+    def spent_in(self, paths: Array) -> Array:
+        """(locations,) ns in these call paths ((paths,) bool), without calls from there; of the root the time outside
+        of recorded calls."""
+        n = self.numbers.take(paths[self.numbers["path"]])
+        outside: Array = self.times[:, -1] * paths[0]
+        return outside + add_up(n["location"], n["exclusive"], self.trace.locations.rows)
+
+    def paths_named(self, names: tuple[str, ...]) -> Array:
+        """(paths,) bool: the call paths with these names; without names the root."""
+        found: Array = np.isin(np.arange(self.paths.rows), [*_find_paths(self, names)])
+        return found
 
     @cached_property
     def working_time(self) -> Array:
@@ -316,16 +333,29 @@ class RunFacts:
         n = self.numbers.take((inside & ~(self.waiting & (CLASS_OF[self.activity] == MPI)))[self.numbers["path"]])
         return add_up(n["location"], n["exclusive"] * (row > 0), self.trace.locations.rows)
 
-    def longer_place(self, locations: list[int], others: list[int]) -> str:
-        """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
+    def longer_path(self, locations: list[int], others: list[int]) -> int:
+        """The row of the path, no call that may wait, where locations take longest by the mean of others; -1: none."""
         more = self.spent(locations) / len(locations) - self.spent(others) / len(others)
         more[self.waiting] = 0
         path = int(np.argmax(more))
-        if more[path] <= 0:
+        return path if more[path] > 0 else -1
+
+    def longer_place(self, locations: list[int], others: list[int]) -> str:
+        """The place of longer_path in a sentence, "" for none."""
+        path = self.longer_path(locations, others)
+        if path < 0:
             return ""
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
             return sampled.text
         return place_text(self.trace, self.paths, path)
+
+    def call_text(self, paths: Table, path: int) -> str:
+        """place_text of a recorded call; with the line that makes the call where samples show one."""
+        text, region = place_text(self.trace, paths, path), int(paths["region"][path])
+        if not self.sampled or region < 0 or text != str(self.trace.regions["name"][region]):
+            return text
+        source = self.sampled.call_source(region, self.rows)
+        return f"{text} ({_short(source)})" if source else text
 
     def ranks_of(self, locations: Sequence[int] | Array) -> tuple[int, ...]:
         """The processes of locations, ascending: ranks in a program with MPI."""
@@ -424,6 +454,18 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
     return f"{name} in {inside}" + (f" ({_short(where)})" if where else "")
 
 
+def callers_text(trace: Source, paths: Table, path: int) -> str:
+    """Words about the caller of a path's region, if this is a function of the program that several functions of the
+    program call; else ""."""
+    regions, above = paths["region"], int(paths["parent"][path])
+    user = np.append(CLASS_OF[trace.regions["activity"]] == USER, False)
+    same = np.flatnonzero((regions == regions[path]) & user[regions])
+    callers = np.unique(regions[paths["parent"][same]])
+    if not path_source(trace, paths, path) or not user[regions[path]] or np.count_nonzero(user[callers]) < 2:
+        return ""
+    return f", called by {place_text(trace, paths, above)}"
+
+
 def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
     """place_text of the path with these names."""
     row = find_path(facts, names)
@@ -432,12 +474,17 @@ def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
 
 def find_path(facts: RunFacts, names: tuple[str, ...]) -> int:
     """The row of facts.paths with these names, 0 for none."""
+    return min(_find_paths(facts, names), default=0)
+
+
+def _find_paths(facts: RunFacts, names: tuple[str, ...]) -> set[int]:
+    """The rows of facts.paths with these names: several if regions share a name."""
     known: Array = facts.trace.regions["name"]
     at = {0}
     for name in names:
         below = np.flatnonzero(np.isin(facts.paths["parent"], list(at)))
         at = {int(row) for row in below if row and str(known[facts.paths["region"][row]]) == name}
-    return min(at, default=0) if names else 0
+    return at
 
 
 def _short(source: str) -> str:

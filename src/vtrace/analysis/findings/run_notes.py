@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
+from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
@@ -21,6 +22,8 @@ from vtrace.reasons import FLUSH
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+UNNAMED = "functions that were not recorded"
+"""The callers of malloc in a finding that cannot name them."""
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
@@ -40,22 +43,29 @@ def cores(text: str) -> set[int]:
     return found
 
 
-def crowded_hosts(trace: Source) -> list[tuple[str, int, int]]:
-    """Name, number of ranks and of cores of hosts with more ranks than cores. Unknown cores count as enough."""
+def crowded_hosts(facts: RunFacts) -> list[tuple[str, int, int]]:
+    """Name, number of ranks and of cores of the selected ranks' hosts with more ranks than cores. Ranks without events
+    in the selected time do not count, if they are selected. Unknown cores count as enough."""
+    trace, here = facts.trace, {*facts.ranks_of(facts.rows)}
+    chosen = facts.window.rows(trace) if (facts.window.start, facts.window.stop) != (None, None) else []
+    absent = {*facts.ranks_of(chosen)} - here
+    hosts_here = {str(host) for host in trace.processes["host"][sorted(here)]}
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
     hosts: dict[str, tuple[int, set[int]]] = {}
-    for row in trace.processes.records():
+    for process, row in enumerate(trace.processes.records()):
+        if process in absent or row["host"] not in hosts_here:
+            continue
         if row["rank"] >= 0 and (usable := cores(known.get(row["group"], ""))):
             ranks, before = hosts.get(row["host"], (0, set[int]()))
             hosts[row["host"]] = ranks + 1, before | usable
     return [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
 
 
-def oversubscribed(trace: Source) -> str:
+def oversubscribed(facts: RunFacts) -> str:
     """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
-    crowded = crowded_hosts(trace)
+    crowded = crowded_hosts(facts)
     if not crowded:
         return ""
     host, ranks, count = crowded[0]
@@ -69,7 +79,7 @@ def oversubscribed(trace: Source) -> str:
 def limits(facts: RunFacts) -> Iterator[str]:
     """Lines about the limits of a diagnosis, the most important first."""
     trace, window = facts.trace, facts.window
-    if crowded := oversubscribed(trace):
+    if crowded := oversubscribed(facts):
         yield crowded
     if missing := trace.vtrace.get("ABOUT", {}).get("missing_ranks"):
         some_are, them = (f"rank {missing} is", "it") if missing.isdecimal() else (f"ranks {missing} are", "them")
@@ -85,6 +95,8 @@ def limits(facts: RunFacts) -> Iterator[str]:
     if window.start is not None or window.stop is not None:
         yield "a part of the run: waits for calls outside of --from and --to are left out"
     yield from window.caveats(trace)
+    if known := inlined_line(trace):
+        yield f"{known} (compile them with __attribute__((noinline)) to record them)"
 
 
 def _makers(facts: RunFacts) -> Iterator[str]:
@@ -105,13 +117,16 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     to say what threads wait for; else an empty text."""
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
-    is_needed = (unnamed or unknown) and not facts.sampled
-    functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
-    return "; ".join(filter(None, (functions * is_needed, _locks_to_record(facts))))
+    functions = ""
+    if any(UNNAMED in one.text for one in findings):
+        functions = "to see which functions allocate: compile with vtrace-cc"
+    elif (unnamed or unknown) and not facts.sampled:
+        functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
+    return "; ".join(filter(None, (functions, _locks_to_record(facts))))
 
 
 def _locks_to_record(facts: RunFacts) -> str:
-    """Words about threads that run less than they could outside of recorded calls, if locks were not recorded: whether
+    """Words about threads that run less than they could outside of recorded waits, if locks were not recorded: whether
     these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait between parallel regions."""
     trace = facts.trace
     settings = trace.vtrace.get("SETTINGS", {})
@@ -123,18 +138,18 @@ def _locks_to_record(facts: RunFacts) -> str:
     others = {*facts.masters.values(), *(row for _, row in facts.workers), *several}
     rows = [row for row in facts.rows if row not in others]
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
-    known = add_up(n["location"], n["exclusive"], trace.locations.rows)
-    idle, waiting = 0.0, 0
+    known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
     coverage = trace.coverage()
     cpu = (coverage["user"] + coverage["system"]) * 1e9
+    idle, waiting = 0.0, 0
     for row in rows:
-        ns = float(facts.times[row].sum() - known[row] - cpu[row]) - facts.without_processor([row])
+        ns = float(facts.times[row].sum() - known[row] - cpu[row])
         if ns > _MUCH * facts.times[row].sum():
             idle, waiting = idle + ns, waiting + 1
     if idle < _MUCH * facts.whole:
         return ""
     threads = f"{some(waiting, 'thread')} {'is' if waiting == 1 else 'are'} off the processor for {span(int(idle))}"
-    return f"{threads} outside of recorded calls, and locks are not recorded: vtrace run --locks"
+    return f"{threads} outside of recorded waits and I/O, and locks are not recorded: vtrace run --locks"
 
 
 def died(trace: Source) -> str:

@@ -4,14 +4,14 @@ locations it takes longer."""
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.own_code import OwnCode
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.path_sums import below
 from vtrace.analysis.questions.profile import path_names
@@ -23,25 +23,27 @@ from vtrace.analysis.table import Array, Table
 _MOST = 0.5
 """A function explains a difference if it has at least this part of the difference."""
 _NEARLY_ALL = 0.8
-_INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
-"""Files of Python that are not the program's own."""
 _SURE = 2.0
 """A difference counts if it is more than so many times its error: the standard deviation by the number of samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledPlace:
-    """A function of the program's own code. names: its call path. source: file:line, "" if unknown. ns: the
-    difference, or the time, on the mean of the locations."""
+    """A function of the program's own code. names: its call path. source: file:line of its declaration, of an inlined
+    function the line with most samples; "" if unknown. ns: the difference, or the time, on the mean of the
+    locations."""
 
     names: tuple[str, ...]
     source: str
+    is_inlined: bool
     ns: float
 
     @property
     def text(self) -> str:
         """The function in a sentence."""
-        return self.names[-1] + (f" ({self.source.rpartition('/')[2]})" if self.source else "")
+        parts = [self.source.rpartition("/")[2]] if self.source else []
+        parts += [f"inlined into {self.names[-2]}"] if self.is_inlined and len(self.names) > 1 else []
+        return self.names[-1] + (f" ({', '.join(parts)})" if parts else "")
 
 
 class SampledPlaces:
@@ -49,6 +51,7 @@ class SampledPlaces:
 
     def __init__(self, trace: Source, costs: Costs) -> None:
         self._trace, self._costs = trace, costs
+        self._own, self._sources = OwnCode(trace), dict[int, str]()
 
     def longer(self, around: tuple[str, ...], locations: list[int], others: list[int]) -> SampledPlace | None:
         """The function that takes longer on some locations than on others, by their means; without others the function
@@ -75,6 +78,34 @@ class SampledPlaces:
         weight = np.full(rows.rows, 1 + usual)
         weight[: whole.rows] = -usual
         return self._place(rows, weight) or self._nearly_all(rows.take(weight > 0))
+
+    def call_source(self, region: int, locations: Sequence[int]) -> str:
+        """file:line of the program's own code that makes nearly all sampled calls of a recorded function on some
+        locations; "" if samples do not show one."""
+        samples, contexts = self._costs.samples, self._trace.contexts
+        of_call = self._costs.tree["region"][samples["inside"]] == region
+        chosen = samples.take(np.isin(samples["location"], locations) & of_call)
+        own = self._own.among(contexts["region"])[contexts["region"]]
+        return self._main_source(chosen, own & has_line(contexts["line"]), _NEARLY_ALL)
+
+    def _main_source(self, samples: Table, wanted: Array, least: float) -> str:
+        """file:line of the wanted context (of all contexts, bool) around most samples; "" if these are less than a part
+        of the samples."""
+        contexts, sums = self._trace.contexts, defaultdict[str, float](float)
+        at = self._own.innermost(samples["context"], wanted)
+        for row, ns in zip(at.tolist(), (samples["count"] * samples["ns"]).tolist(), strict=True):
+            sums[source_text(contexts, row) if row >= 0 else ""] += ns
+        source = max(sums, key=sums.__getitem__, default="")
+        return source if source and sums[source] >= least * sum(sums.values()) else ""
+
+    def _sampled_source(self, region: int) -> str:
+        """file:line of a function in which most of its samples are; "" if unknown."""
+        if region not in self._sources:
+            contexts = self._trace.contexts
+            wanted = (contexts["region"] == region) & has_line(contexts["line"])
+            inside = self._own.innermost(self._costs.samples["context"], wanted) >= 0
+            self._sources[region] = self._main_source(self._costs.samples.take(inside), wanted, 0)
+        return self._sources[region]
 
     def _nearly_all(self, samples: Table) -> SampledPlace | None:
         """The function with nearly all of the samples. A difference in the place of these samples is in this function,
@@ -104,10 +135,10 @@ class SampledPlaces:
             return None
         row = int(tree["region"][path])
         regions = self._trace.regions
+        declared = source_text(regions, row) if has_line(regions["line"][row]) else ""
+        source = declared or self._sampled_source(row)
         return SampledPlace(
-            names=self._from_script(path),
-            source=source_text(regions, row) if has_line(regions["line"][row]) else "",
-            ns=float(more[path]),
+            names=self._from_script(path), source=source, is_inlined=not declared and source != "", ns=float(more[path])
         )
 
     def _deepest(self, more: Array) -> int:
@@ -126,20 +157,8 @@ class SampledPlaces:
         while above[-1] > 0:
             above.append(int(self._costs.tree["parent"][above[-1]]))
         regions = [int(self._costs.tree["region"][row]) for row in above[:-1]]
-        own = self._python if self._python[regions].any() else self._compiled
+        own = self._own.among(np.array(regions, np.int64))
         return next((row for row, region in zip(above, regions, strict=False) if own[region]), 0)
-
-    @cached_property
-    def _compiled(self) -> Array:
-        """(regions,) bool: compiled functions of the program."""
-        found: Array = CLASS_OF[self._trace.regions["activity"]] == USER
-        return found
-
-    @cached_property
-    def _python(self) -> Array:
-        """(regions,) bool: functions of the program in Python."""
-        files = [str(name) for name in self._trace.regions["file"]]
-        return np.array([bool(name.endswith(".py") and not _INSTALLED.search(name)) for name in files])
 
     def _from_script(self, path: int) -> tuple[str, ...]:
         """The names of a call path; of a Python program from its first own function on."""
@@ -148,6 +167,6 @@ class SampledPlaces:
         while row > 0:
             region = int(self._costs.tree["region"][row])
             names.append(str(regions[region]))
-            first = len(names) if self._python[region] else first
+            first = len(names) if self._own.python[region] else first
             row = int(self._costs.tree["parent"][row])
         return tuple(reversed(names[:first] if first else names))

@@ -4,43 +4,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from vtrace.analysis.findings.culprits import by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.culprits import BARRIERS, behind_locks, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
-from vtrace.analysis.findings.thread_waits import EARLY_END, EXPLICIT, IDLE, IMPLICIT, KINDS, THREAD_BARRIER
+from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
+from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
 
-if TYPE_CHECKING:
-    pass
-
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
+_UNEVEN, _CLEARLY = 0.1, 1.5
+"""A function explains waits in barriers if its times differ by this share of them, and without a culprit so many times
+more than those of any other function."""
 
 
-def _of_processor(facts: RunFacts, waits: Table, culprits: list[int]) -> int:
-    """The part of the waits for others' work that their waits for a processor explain: of the culprits those that they
-    have more than the threads that wait."""
-    waiting = np.setdiff1d(waits["location"], culprits).tolist()
-    waited = facts.without_processor(culprits or facts.rows)
-    if culprits and waiting:
-        more = waited / len(culprits) - facts.without_processor(waiting) / len(waiting)
-        waited = max(0.0, more) * len(waiting)
-    return min(int(waits["time_ns"].sum()), round(waited))
-
-
-def _finding(facts: RunFacts, kind: str, waits: Table, path: int, **values: Any) -> Finding:
-    """A finding about all of these waits."""
+def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int = 0, **values: Any) -> Finding:
+    """A finding about all of these waits. more: ns of other waits that belong to the loss, or minus a part of these."""
     about = "openmp" if KINDS[waits["kind"][0]].startswith("omp_") else "waits"
+    loss, waited = int(waits["time_ns"].sum()) + more, int(waits["processor_ns"].sum())
     return facts.finding(
-        kind, int(waits["time_ns"].sum()), path, waits.paths, locations=waits["location"],
+        kind, loss, path, waits.paths, locations=waits["location"], processor_ns=min(loss, waited),
         evidence=("diagnose", "--about", about), **values,
     )  # fmt: skip
+
+
+def _construct(facts: RunFacts, waits: Table, path: int) -> int:
+    """The region (row) whose end a barrier is, or that calls the barrier; -1: none."""
+    above = int(waits.paths["parent"][path])
+    return int(waits.paths["region"][above]) if above > 0 else -1
+
+
+def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) -> str:
+    """The function below the construct of a barrier (the path of the waits) in which the culprits take longer than the
+    threads that wait. Without culprits the function whose times differ most between threads. "": unknown."""
+    construct = _construct(facts, waits, path)
+    regions = facts.paths["region"]
+    within = (
+        outermost(facts.paths["parent"], regions == construct) > 0 if construct >= 0 else facts.paths["region"] >= 0
+    )
+    threads = np.union1d(waits["location"], waits["partner"][waits["partner"] >= 0])
+    n = facts.numbers.take(
+        (within & facts.working)[facts.numbers["path"]] & np.isin(facts.numbers["location"], threads)
+    )
+    times = np.zeros((facts.trace.regions.rows, len(threads)), np.int64)
+    np.add.at(times, (regions[n["path"]], np.searchsorted(threads, n["location"])), n["exclusive"])
+    here = np.isin(threads, culprits)
+    if culprits and not here.all():
+        more = times[:, here].mean(axis=1) - times[:, ~here].mean(axis=1)
+    else:
+        more = (times.max(axis=1, keepdims=True) - times).sum(axis=1) / len(threads)
+    region = int(np.argmax(more))
+    least = _UNEVEN * int(waits["time_ns"].sum()) / len(threads)
+    if more[region] < max(least, 0 if culprits else _CLEARLY * float(np.sort(more)[-2:][0])):
+        region = construct
+    mine = n.take((regions[n["path"]] == region) & (np.isin(n["location"], culprits) if culprits else n["path"] >= 0))
+    if not mine.rows:
+        return ""
+    row = mine["path"][np.argmax(mine["exclusive"])]
+    others = np.setdiff1d(threads, culprits).tolist() if culprits else []
+    if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
+        return sampled.text
+    return "" if region == construct else place_text(facts.trace, facts.paths, int(row))
 
 
 def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
@@ -69,17 +99,21 @@ def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
 def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits in barriers, by region."""
     facts = diagnosis.facts
-    for waits, path, loss in by_region(diagnosis.thread_waits, EXPLICIT, IMPLICIT, THREAD_BARRIER):
+    for waits, path, _ in by_region(diagnosis.thread_waits, *BARRIERS):
         culprits = culprits_of(facts, waits)
+        behind, _ = behind_locks(diagnosis.thread_waits, waits, path, culprits)
+        loss = span(int(waits["time_ns"].sum()) - behind)
+        longer = _longer_text(facts, waits, path, culprits)
+        work = f" in {longer}" * bool(longer)
         culprit, where = culprits_text(facts.trace, culprits), _barrier_text(facts, waits.paths, path)
         if culprits:
-            reason = f"most of it for {culprit}, which {'has' if len(culprits) == 1 else 'have'} more work"
+            reason = f"most of it for {culprit}, which {'has' if len(culprits) == 1 else 'have'} more work{work}"
+            culprit += f", {longer}" * bool(longer)
         else:
-            reason = "the work is uneven, for a different thread each time"
+            reason = f"the work{work} is uneven, for a different thread each time"
         kind = "thread_imbalance" if waits["kind"][0] == THREAD_BARRIER else "omp_imbalance"
         text = f"threads wait {loss} {where}: {reason}"
-        ns = _of_processor(facts, waits, culprits)
-        yield _finding(facts, kind, waits, path, text=text, culprit=culprit, processor_ns=ns)
+        yield _finding(facts, kind, waits, path, more=-behind, text=text, culprit=culprit)
 
 
 @rule(
@@ -97,10 +131,15 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     if not waits.rows:
         return
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
+    place = place_text(facts.trace, waits.paths, path)
+    if facts.sampled:
+        serial = np.unique(waits["partner"][waits["path"] == path]).tolist()
+        sampled = facts.sampled.longer(facts.names(path, waits.paths), serial, [])
+        place = sampled.text if sampled else place
     locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
     text = (
         f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
-        f"parallel regions, most of it while {place_text(facts.trace, waits.paths, path)} runs on one thread"
+        f"parallel regions, most of it while {place} runs on one thread"
     )
     yield _finding(facts, "omp_serial", waits, path, text=text)
 
@@ -123,5 +162,4 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        ns = _of_processor(facts, waits, culprits)
-        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, processor_ns=ns)
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)

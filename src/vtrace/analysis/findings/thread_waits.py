@@ -12,6 +12,7 @@ from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.lock_waits import ATTRIBUTES, LockEvents, condition_waits, lock_waits, table
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
+from vtrace.io.archive.batches import ALWAYS, NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.run_facts import RunFacts
@@ -24,10 +25,11 @@ KINDS = (
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
-_TASK, _INSIDE, _SIGNAL = range(100, 103)
-"""Calls that are not waits, but end a wait: tasks, bodies of critical sections, signals of conditions."""
+_TASK, _INSIDE, _PARALLEL, _SIGNAL = range(100, 104)
+"""Calls that are not waits: tasks, bodies of critical sections and signals of conditions end a wait, in parallel
+regions work begins."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
-          "TASK": _TASK, "TASK_UNTIED": _TASK, "THREAD_WAIT": JOIN}  # fmt: skip
+          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_mutex_clocklock": MUTEX, "mtx_timedlock": MUTEX, "pthread_rwlock_timedwrlock": MUTEX,
@@ -65,7 +67,7 @@ def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: A
 
 class ThreadWaits(SyncCalls[Table]):
     """Answers Trace.thread_waits for the waits of threads. lock_waits: the single waits for locks and conditions
-    (lock_waits.table), after the answer."""
+    (lock_waits.table), after the answer; with processor_ns after with_idle_threads."""
 
     kinds = frozenset(_EVENTS)
     events = _EVENTS
@@ -92,14 +94,33 @@ class ThreadWaits(SyncCalls[Table]):
         found = [
             _barriers(calls), _criticals(calls),
             *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
-            _locks(self.lock_waits), _conditions(calls),
+            _of_single(table(locked, paths)), _conditions(calls),
         ]  # fmt: skip
         return found, KINDS, paths
 
     def with_idle_threads(self, facts: RunFacts) -> Table:
-        """answer() with the waits of idle threads. facts: from the same pass."""
+        """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain. facts:
+        from the same pass."""
         found, kinds, paths = self.waits()
+        for waits in found:
+            waits.processor_ns = _explained(facts, waits)
+        explained = _explained(facts, _of_single(self.lock_waits))
+        self.lock_waits = Table({**self.lock_waits, "processor_ns": explained}, paths=paths)
         return self.table([*found, idle_threads(facts)], kinds, paths)
+
+
+def _explained(facts: RunFacts, waits: Waits) -> Array:
+    """(waits,) ns of each wait that the partner's waits for a processor explain, above those of the location, in the
+    time in which their work is compared."""
+    if waits.since is None or waits.partner_since is None or waits.until is None:
+        return np.zeros(len(waits.time), np.int64)
+    start = facts.window.bounds[0]
+    theirs, own = (
+        facts.waited_between(at, np.maximum(since, start), waits.until)
+        for at, since in ((waits.partner, waits.partner_since), (waits.location, waits.since))
+    )
+    found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
+    return found
 
 
 def _barriers(calls: Array) -> Waits:
@@ -122,7 +143,38 @@ def _barriers(calls: Array) -> Waits:
     time[np.bincount(instance, minlength=count)[instance] < 2] = 0
     by = mine[culprit[instance]]
     found = _waits(mine, 0, partner=by["location"], partner_path=by["path"], time=time)
-    found.kind = mine["kind"][time > 0]
+    kept = time > 0
+    since = np.maximum(_ends_before(mine), _forks(mine, _of(calls, _PARALLEL), instance))
+    found.since, found.partner_since, found.until = since[kept], since[culprit[instance]][kept], release[instance][kept]
+    found.kind = mine["kind"][kept]
+    return found
+
+
+def _ends_before(barriers: Array) -> Array:
+    """(n,) ns: the end of the barrier before on the same location; ALWAYS without one. barriers: sorted by location and
+    begin."""
+    found = np.full(len(barriers), ALWAYS)
+    same = barriers["location"][1:] == barriers["location"][:-1]
+    found[1:][same] = barriers["end"][:-1][same]
+    return found
+
+
+def _forks(barriers: Array, parallel: Array, instance: Array) -> Array:
+    """(n,) ns: the begin of the parallel region of each barrier, on its first thread; ALWAYS without one. Threads of
+    OpenMP have no work before. parallel: the calls of parallel regions, sorted by location and begin."""
+    begin = np.full(len(barriers), NEVER)
+    if len(parallel):
+        at = np.lexsort((np.append(np.zeros(len(parallel)), np.ones(len(barriers))),
+                         np.append(parallel["begin"], barriers["begin"]),
+                         np.append(parallel["location"], barriers["location"])))  # fmt: skip
+        newest = np.maximum.accumulate(np.where(at < len(parallel), np.arange(len(at)), -1))
+        before = np.where(newest >= 0, at[newest], 0)[at >= len(parallel)]
+        rows = at[at >= len(parallel)] - len(parallel)
+        there = (newest[at >= len(parallel)] >= 0) & (parallel["location"][before] == barriers["location"][rows])
+        begin[rows[there]] = parallel["begin"][before[there]]
+    first = np.full(int(instance.max()) + 1, NEVER)
+    np.minimum.at(first, instance, begin)
+    found: Array = np.where(first == NEVER, ALWAYS, first)[instance]
     return found
 
 
@@ -190,11 +242,15 @@ def _criticals(calls: Array) -> Waits:
     return _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
 
 
-def _locks(waits: Table) -> Waits:
-    waits = waits.take(waits["kind"] != CONDITION)
-    kind, path, location, partner, time = (waits[name] for name in "kind path location partner time_ns".split())
-    nowhere = np.full(waits.rows, -1)
-    return Waits(kind=kind, path=path, location=location, partner=partner, partner_path=nowhere, time=time)
+def _of_single(waits: Table) -> Waits:
+    """Single waits as Waits: from the begin of the wait to its end the partner works."""
+    kind, path, location, partner, time, begin = (
+        waits[name] for name in ("kind", "path", "location", "partner", "time_ns", "begin")
+    )
+    return Waits(
+        kind=kind, path=path, location=location, partner=partner, partner_path=np.full(waits.rows, -1), time=time,
+        since=begin, partner_since=begin, until=begin + time,
+    )  # fmt: skip
 
 
 def _of(calls: Array, *kinds: int) -> Array:
@@ -204,17 +260,15 @@ def _of(calls: Array, *kinds: int) -> Array:
 
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, its other OpenMP threads are idle: one wait for each idle
-    thread and each call path of the process's first thread."""
+    thread and each call path of the process's first thread. The root is the time outside of recorded calls."""
     n = facts.numbers
     workers: dict[int, list[int]] = {}
     for process, row in facts.workers:
         workers.setdefault(facts.masters[process], []).append(row)
     serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
-    rows = [
-        (path, worker, master, ns)
-        for path, master, ns in zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)
-        for worker in workers[master]
-    ]
+    spent = [*zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)]
+    spent += [(0, master, ns) for master in workers if (ns := int(facts.times[master, -1]))]
+    rows = [(path, worker, master, ns) for path, master, ns in spent for worker in workers[master]]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
     return Waits(
         kind=np.full(len(rows), IDLE), path=path, location=location, partner=partner, partner_path=path, time=time
@@ -245,7 +299,7 @@ def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[W
         time[row] = min(when, mine["end"][row]) - mine["begin"][row]
     return [
         _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time),
-        _early_ends(mine, {row: one for row, one in joined.items() if one in ends}, begins=begins, ends=ends),
+        _early_ends(calls, {row: one for row, one in joined.items() if one in ends}, begins=begins, ends=ends),
     ]
 
 
@@ -267,10 +321,12 @@ def _joined(mine: Array, waited: Array) -> dict[int, Thread]:
 
 
 def _early_ends(
-    mine: Array, joined: dict[int, Thread], *, begins: dict[Thread, int], ends: dict[Thread, tuple[int, int]]
+    calls: Array, joined: dict[int, Thread], *, begins: dict[Thread, int], ends: dict[Thread, tuple[int, int]]
 ) -> Waits:
     """Threads that end before the last of their group. A group: threads that one call path joins one after the other,
-    and that were all alive at one time."""
+    and that were all alive at one time. The threads' work since their last barrier is compared."""
+    mine, barriers = _of(calls, JOIN), _of(calls, EXPLICIT, IMPLICIT, THREAD_BARRIER)
+    met = dict(zip(barriers["location"].tolist(), barriers["end"].tolist(), strict=True))
     groups: list[list[int]] = []
     for row, thread in joined.items():
         before = groups[-1] if groups else []
@@ -283,9 +339,12 @@ def _early_ends(
     for group in groups:
         partner, last = max((ends[joined[row]] for row in group), key=lambda end: end[1])
         of_group = [(int(mine["path"][row]), *ends[joined[row]]) for row in group]
-        found += [(path, location, partner, last - end) for path, location, end in of_group if end < last]
-    path, location, partners, time = np.array(found, np.int64).reshape(len(found), 4).T
+        found += [(path, location, partner, last - end, last) for path, location, end in of_group if end < last]
+    path, location, partners, time, until = np.array(found, np.int64).reshape(len(found), 5).T
+    since, partner_since = (
+        np.array([met.get(row, ALWAYS) for row in at.tolist()], np.int64) for at in (location, partners)
+    )
     return Waits(
         kind=np.full(len(found), EARLY_END), path=path, location=location, partner=partners,
-        partner_path=np.full(len(found), -1), time=time,
+        partner_path=np.full(len(found), -1), time=time, since=since, partner_since=partner_since, until=until,
     )  # fmt: skip

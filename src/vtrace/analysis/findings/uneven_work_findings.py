@@ -13,6 +13,7 @@ from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import rule
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.run_notes import recorded_apart
+from vtrace.analysis.findings.wait_pool import WaitPool
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
@@ -45,7 +46,8 @@ def _between_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
         if loss[path] > 0:
             mine = n.take(n["path"] == path)
             at = dict(zip(mine["location"].tolist(), mine["exclusive"].tolist(), strict=True))
-            yield _imbalance(facts, path, {row: at.get(row, 0) for row in masters}, int(loss[path]))
+            inside = np.arange(facts.paths.rows) == path
+            yield _imbalance(facts, path, {row: at.get(row, 0) for row in masters}, int(loss[path]), inside=inside)
 
 
 def _between_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
@@ -74,7 +76,9 @@ def _between_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]
             here = (n["location"] == mine["location"][0]) & (regions == mine["region"][0])
             path = int(n["path"][here][np.argmax(n["exclusive"][here])])
             losers = sums["location"][(member == number) & (lost > 0)]
-            one = _imbalance(facts, path, times, int(loss[number]))
+            one = _imbalance(
+                facts, path, times, int(loss[number]), inside=facts.paths["region"] == facts.paths["region"][path]
+            )
             yield replace(one, ranks=facts.ranks_of(losers))
 
 
@@ -87,12 +91,14 @@ def _together(facts: RunFacts, one: Array, other: Array) -> Array:
     return found
 
 
-def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Finding:
-    """times: ns by location."""
+def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int, *, inside: Array) -> Finding:
+    """times: ns by location. inside: (paths,) bool, the call paths of these times."""
     longest, mean = max(times.values()), sum(times.values()) / len(times)
     slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
     others = [at for at in times if at not in slow]
-    longer = sum(times[at] for at in slow) / len(slow) - sum(times[at] for at in others) / max(1, len(others))
+    spent = np.zeros(facts.trace.locations.rows)
+    spent[[*times]] = [*times.values()]
+    waited = WaitPool(facts).waited_in(inside)
     place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{locations_text(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
@@ -100,6 +106,6 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> 
     )
     return facts.finding(
         "imbalance", loss, path, locations=others, text=text, culprit=f"{locations_text(facts.trace, slow)}, {place}",
-        certainty=BOUND, processor_ns=facts.of_processor(loss, slow, others, longer=longer),
+        certainty=BOUND, processor_ns=facts.of_processor(loss, slow, others, times=spent, waited=waited),
         evidence=("profile", "--by", "rank", "--select", f"region={facts.region(path)}"),
     )  # fmt: skip

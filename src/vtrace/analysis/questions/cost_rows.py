@@ -364,6 +364,17 @@ class CostRows:
         tops = self._tops(which)
         return np.where(tops > 0, self.costs.tree["parent"][tops], 0)
 
+    def sampled_callers(self) -> Table:
+        """Rows (path, caller, ns): the outermost calls with times of their own around samples, the call paths that made
+        these calls by the contexts of the samples, and the time of the samples."""
+        samples, tops = self.costs.samples, self._tops("exact")
+        path, seen = tops[samples["inside"]], tops[samples["path"]]
+        same = (path > 0) & (seen > 0) & (self._region_of[path] == self._region_of[seen])
+        path, caller = path[same], self.costs.tree["parent"][seen[same]]
+        first, member = group([path, caller])
+        ns = np.bincount(member, (samples["count"] * samples["ns"])[same], len(first))
+        return Table({"path": path[first], "caller": caller[first], "ns": ns})
+
     @cached_property
     def _part_cells(self) -> tuple[Array, Array, Array, Array]:
         """Times in MPI and in barriers: rows of table, parts (_MPI_PART or _BARRIER_PART), locations, ns."""

@@ -237,7 +237,8 @@ class Definitions:
     """None for an archive with Enter and Leave."""
     generators: Sequence[InterruptGenerator] = ()
     loops: Sequence[Mapping[str, object]] = ()
-    """Loops of sampled functions; io/archive/properties.py has their form."""
+    inlined: Sequence[Mapping[str, object]] = ()
+    """Loops of sampled functions, and functions inlined into recorded ones; io/archive/properties.py has their form."""
     properties: dict[str, str] = field(default_factory=dict)
     """Archive properties: names of upper-case letters, digits and _, with :: between parts (VTRACE::EVENTS)."""
     creator: str = "vtrace"

@@ -205,6 +205,7 @@ _FORMS: dict[str, Check] = {
     "SAMPLES_IN": _text,
     "SAMPLES_OF": _text,
     "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),
+    "INLINED": _list(_object({"into": _text, "name": _text, "loop": _flag, "bytes": _count}, {}, _any)),
     "EVENT_BYTES": _count,
     "CUT": _object(
         {"of": _text, "from_ns": _count, "to_ns": _count, "duration_ns": _count},

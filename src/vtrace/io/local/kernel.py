@@ -15,7 +15,7 @@ import msgpack
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.common.arrays import view
+from vtrace.io.common.arrays import Array, view
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.schema import Prototypes, declare, library
 from vtrace.io.local import records
@@ -23,14 +23,15 @@ from vtrace.io.local.local_files import INDEX, Stream
 from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
 from vtrace.io.local.records import SCHEMA, UNMAPPED
 
-__all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
+__all__ = ["NO_WAITS", "UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
 
 Error = SCHEMA.structure("vt_error")
 IndexRows = SCHEMA.structure("vt_stream")
 _Found = SCHEMA.structure("vt_scan")
 _Result, _Tree = SCHEMA.structure("vt_transcoded"), SCHEMA.structure("vt_contexts")
 _FoundSamples = SCHEMA.structure("vt_sample_scan")
-_NOTE, _GAP, _WAIT = (SCHEMA.dtype(name) for name in ("vt_note", "vt_gap", "vt_wait"))
+_NOTE, _GAP = (SCHEMA.dtype(name) for name in ("vt_note", "vt_gap"))
+NO_WAITS = np.empty(0, SCHEMA.dtype("vt_wait"))
 RESULTS = SCHEMA.enumerations["vt_result"]
 """Results of the functions of the kernel."""
 
@@ -273,9 +274,9 @@ class Transcoded:
     gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
     """Intervals without recording: from, to (records.GAP_OPEN: until the end of the process), ns, number of events
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
-    waits: Sequence[tuple[int, int, int, int]] = ()
-    """Intervals in which the thread waited for a processor: from, to, ns of waiting, the innermost open region
-    (UNMAPPED: none)."""
+    waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
+    """Intervals in which the thread waited for a processor, struct vt_wait: from, to, ns of waiting, the innermost open
+    region (UNMAPPED: none), number of waits that became this one, a hash of the open regions."""
 
 
 def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:
@@ -496,7 +497,7 @@ class Kernel:
         values["limit_ns"] = result.limit_ns if result.limit_classes else None
         values["notes"] = view(result.notes, result.nnotes, _NOTE).tolist()
         values["gaps"] = view(result.gaps, result.ngaps, _GAP).tolist()
-        values["waits"] = view(result.waits, result.nwaits, _WAIT).tolist()
+        values["waits"] = view(result.waits, result.nwaits, NO_WAITS.dtype).copy()
         return Transcoded(**values)
 
     def error(self, code: int, error: ctypes.Structure, stream: Stream | None) -> Exception:

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.io.archive.definitions import plain_text
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
+from vtrace.io.local.kernel import NO_WAITS
 from vtrace.io.local.repair_kernel import Repaired
 from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.sidecar import SidecarTable
@@ -55,7 +56,7 @@ def account(
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
         merged.definitions.properties = properties(
-            run, first, reading=reading, rows=rows, clocks=agreement, samples=samples, loops=merged.definitions.loops
+            run, first, reading=reading, rows=rows, clocks=agreement, samples=samples, definitions=merged.definitions
         )
     return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, samples["lost"])])
 
@@ -66,17 +67,17 @@ def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[Cove
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
-    if any(row.waits for row in rows):
-        sidecar.write(archive.directory, *sidecar.WAITS, identity, _waits(rows))
+    if any(len(row.waits) for row in rows):
+        sidecar.write(archive.directory, *sidecar.WAITS, identity, waits_table(rows))
 
 
-def _waits(rows: Sequence[CoverageRow]) -> SidecarTable:
+def waits_table(rows: Sequence[CoverageRow]) -> SidecarTable:
     """Returns the waits of threads for a processor, in ns of the archive, by location and begin."""
-    found = [(row.id, *wait) for row in sorted(rows, key=lambda row: row.id) for wait in row.waits]
-    names = ("location", "from", "to", "ns", "region")
-    return SidecarTable({
-        name: np.array(column, "<u8") for name, column in zip(names, zip(*found, strict=True), strict=True)
-    })  # fmt: skip
+    found = sorted(((row.id, row.waits) for row in rows if len(row.waits)), key=lambda one: one[0])
+    columns = {"location": np.repeat(np.array([id for id, _ in found], "<u8"), [len(waits) for _, waits in found])}
+    return SidecarTable(
+        columns | {name: np.concatenate([waits[name] for _, waits in found]) for name in NO_WAITS.dtype.names or ()}
+    )
 
 
 def identity_of(archive: Archive, definitions: Definitions) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vtrace import __version__
 from vtrace.console import ranges, some
 from vtrace.io.archive.overview import PROPERTY
-from vtrace.io.archive.writer import Marker
+from vtrace.io.archive.writer import Definitions, Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.reasons import LOSSES, SMALL_DISK
 from vtrace.unify.account.coverage import CoverageRow, ends_of, shortfalls, sums, untimed
@@ -37,10 +37,10 @@ def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
 
 def properties(
     run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], *, clocks: dict[str, Any],
-    samples: dict[str, Any], loops: Sequence[Mapping[str, object]],
+    samples: dict[str, Any], definitions: Definitions,
 ) -> dict[str, str]:  # fmt: skip
     """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.
-    clocks: result of accuracy; samples: of facts.of_sums; loops: of Definitions."""
+    clocks: result of accuracy; samples: of facts.of_sums."""
     known = first.properties
     about = {
         "command": shortened(known.get("command", [])),
@@ -71,8 +71,10 @@ def properties(
     values["CLOCKS"] = clocks
     if reading.samples:
         values["SAMPLES"] = samples
-    if loops:
-        values["LOOPS"] = list(loops)
+    if definitions.loops:
+        values["LOOPS"] = list(definitions.loops)
+    if definitions.inlined:
+        values["INLINED"] = list(definitions.inlined)
     if of_user := _user_properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}

@@ -6,13 +6,14 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vtrace.console import some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
-from vtrace.io.local.kernel import UNMAPPED, Transcoded
+from vtrace.io.common.arrays import Array
+from vtrace.io.local.kernel import NO_WAITS, UNMAPPED, Transcoded
 from vtrace.io.local.records import LOST_REASONS, MARKERS
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
@@ -62,8 +63,8 @@ class CoverageRow:
     """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
     """The intervals in which the location did not record."""
-    waits: Sequence[tuple[int, int, int, int]] = ()
-    """The intervals in which the thread waited for a processor: from, to, ns of waiting, innermost open region."""
+    waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
+    """The intervals in which the thread waited for a processor, as in Transcoded."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
     missing: bool = False
@@ -122,11 +123,11 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         clamped=clamped,
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
-        result=replace(result, notes=(), gaps=(), waits=()) if result else result,
+        result=replace(result, notes=(), gaps=(), waits=NO_WAITS) if result else result,
         markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
-        waits=result.waits if result else (),
+        waits=result.waits if result else NO_WAITS,
         end_ns=process.end_ns if number == 0 else 0,
         missing=process.missing,
         cpu_ns=_cpu_ns(summary),

@@ -22,6 +22,7 @@ from vtrace.unify.merge.comm_identity import MOST_NESTED, Identifier, Intercomms
 from vtrace.unify.merge.communicators import ConnectionStep, IdentityStep, MemberStep, MpiProcesses
 from vtrace.unify.merge.context_tree import find_contexts
 from vtrace.unify.merge.groups import SpecGroupStep, UserGroupStep, users_own
+from vtrace.unify.merge.inlined import InlinedStep
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
 from vtrace.unify.merge.metric_definitions import AttributeStep, HeapStep, MetricStep, StringStep
 from vtrace.unify.merge.regions import RegionStep
@@ -113,7 +114,9 @@ def _merge_regions(
     console.detail("looking up the names of functions")
     known = [builder.process.definitions for builder in builders]
     symbols = Symbols(newest, nm_files(own.properties for own in known))
-    unknown_region = len(_fill(RegionStep(builders, symbols, definitions), ranks))
+    regions = RegionStep(builders, symbols, definitions)
+    unknown_region = len(_fill(regions, ranks))
+    agree(InlinedStep(symbols, regions.called, definitions), ranks)
     name_call_sites(known, symbols)
     steps = None
     if samples:

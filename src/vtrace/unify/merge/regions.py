@@ -44,11 +44,16 @@ class RegionStep:
         self._used = _UsedFunctions()
         self._own: list[_OwnRegions] = []
 
+    @property
+    def called(self) -> list[Place]:
+        """The places of the functions that this rank's processes have called."""
+        return [place for own in self._used.all for place in own.places]
+
     def contribute(self) -> _MergedRegions:
         symbols = self._symbols
         processes = [builder.process for builder in self._builders]
         used = [self._used(process) for process in processes]
-        symbols.resolve(place for own in self._used.all for place in own.places)
+        symbols.resolve(self.called)
         built = constructs([process.definitions for process in processes], symbols)
         for builder, functions, more in zip(self._builders, used, built, strict=True):
             known = builder.process.definitions.regions

@@ -34,8 +34,8 @@ class Request:
     partial: bool = False
     repair: bool = True
     """Correct clocks if messages run backwards."""
-    samples: str = ARCHIVE
-    """One of SAMPLES."""
+    samples: str | None = None
+    """One of SAMPLES; None: ARCHIVE, but SIDECAR if all processes recorded with VT_SAMPLE_SIDECAR."""
 
     @property
     def incomplete(self) -> bool:

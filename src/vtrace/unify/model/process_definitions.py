@@ -184,13 +184,15 @@ class ClockOffset(NamedTuple):
 
 class Sampling(NamedTuple):
     """The sampling of a process. clock: one of vt_sample_clock; period: mean time between two samples of a thread, and
-    tick: of the kernel, both in ns. event: the name of the event that is counted, and period the number; else None."""
+    tick: of the kernel, both in ns. event: the name of the event that is counted, and period the number; else None.
+    sidecar: 1 if the samples are to be beside the archive's events (VT_SAMPLE_SIDECAR)."""
 
     clock: int
     period: int
     tick: int
     signal: int
     event: str | None = None
+    sidecar: int = 0
 
 
 class PythonCode(NamedTuple):

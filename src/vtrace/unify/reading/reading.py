@@ -10,7 +10,7 @@ from vtrace.console import few, some
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
 from vtrace.text import shell_path
-from vtrace.unify.model.context import NONE, Context
+from vtrace.unify.model.context import NONE, SIDECAR, Context
 from vtrace.unify.model.process import Process, Run
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.reading.incomplete_processes import (
@@ -38,6 +38,8 @@ class Reading:
     """Reasons why the local files must stay; empty if they may be removed."""
     samples: int
     """Number of samples of all ranks, on each rank; 0 if the request leaves them out."""
+    are_apart: bool
+    """True if there are samples, and they are for an archive of their own in the sidecar."""
 
 
 def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
@@ -55,8 +57,14 @@ def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
     incomplete = [*ranks.gather(incomplete_processes(run.processes)).values()]
     reasons = ranks.first(lambda: _check_damage(run, crew, incomplete, context))
     scans = [scan for process in run.processes for scan in process.contents.samples.values()]
-    (samples,) = ranks.total([sum(scan.samples for scan in scans)])
-    return Reading(incomplete, separate, reasons, samples)
+    samples, within = ranks.total([sum(scan.samples for scan in scans), sum(map(_wants_events, run.processes))])
+    apart = request.samples == SIDECAR or (request.samples is None and not within)
+    return Reading(incomplete, separate, reasons, samples, are_apart=apart and samples > 0)
+
+
+def _wants_events(process: Process) -> bool:
+    """True if samples of a process are to be events of the archive."""
+    return bool(process.contents.samples) and not any(one.sidecar for one in process.definitions.sampling)
 
 
 def _load(run: Run, context: Context) -> None:

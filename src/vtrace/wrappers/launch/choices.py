@@ -38,7 +38,8 @@ VALUES = {
     "sample": (
         "--sample",
         "[=N]",
-        "Sample call stacks N times per second of each thread's CPU time [default: 100]; sets VT_SAMPLE_RATE.",
+        "Sample call stacks N times per second of each thread's CPU time [default: 100], as events of the archive; "
+        "sets VT_SAMPLE_RATE.",
     ),
     "sample_clock": (
         "--sample-clock",
@@ -80,6 +81,10 @@ FLAGS = {
         "--repeat-groups",
         "Run the program once for each group of --counters that the processor counts together, and merge the counters.",
     ),
+    "no_sample": (
+        "--no-sample",
+        "Take no samples [default: 100 per second beside the archive's events, without functions and counters].",
+    ),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
@@ -104,6 +109,9 @@ class Choices:
         """True if vtrace run unifies at the end; start.decide sets this."""
         self.view = False
         self.repeat_groups = False
+        self.no_sample = False
+        self.samples_by_default = False
+        """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
         self.force = False
         self.verbose = False
 
@@ -120,6 +128,7 @@ def parse(words: list[str]) -> Choices | None:
     vtrace run may start each rank of a job: loading click would add 30 ms per rank.
     """
     chosen = Choices([])
+    chosen.samples_by_default = True
     values = {option: key for key, (option, _, _) in VALUES.items()}
     flags = {option: key for key, (option, _) in FLAGS.items()}
     rest = iter(words)
@@ -144,4 +153,5 @@ def parse(words: list[str]) -> Choices | None:
             setattr(chosen, flags[name], True)
         else:
             return None
-    return chosen if chosen.words else None
+    contradicts = chosen.no_sample and chosen.sample
+    return chosen if chosen.words and not contradicts else None

@@ -16,7 +16,7 @@ from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
-from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SWITCHES, Choices
+from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
 from vtrace.wrappers.launch.counters import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
 
@@ -28,6 +28,9 @@ LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "l
 """Libraries to preload after the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
+_DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
+"""Settings of a user who wants other samples, or none by default."""
+_DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
@@ -137,6 +140,8 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
                 "give --sample=100 or --sample=10ms",
             )
         made.changes["VT_SAMPLE_RATE"] = rate
+    elif chosen.no_sample:
+        made.changes["VT_SAMPLE_RATE"] = "0"
     if clock := chosen.sample_clock:
         if clock not in SAMPLE_CLOCKS:
             raise UsageError(
@@ -327,7 +332,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, start.environ)
-    sampled = chosen.sample or start.environ.get("VT_SAMPLE_RATE", "0") != "0"
+    if not (linked or python) and _samples_by_default(program, elf, loaded=loaded, chosen=chosen, environ=environ):
+        made.changes |= {"VT_SAMPLE_RATE": SAMPLE_RATE, "VT_SAMPLE_SIDECAR": "yes"}
+        environ |= made.changes
+    sampled = environ.get("VT_SAMPLE_RATE", "0") != "0"
     locks = environ.get(SWITCHES["locks"][0], "").lower() == ON["locks"]
     recorded = bool(kinds or shim or linked or python or sampled or locks)
     # The search reads the program and its libraries, so it runs only if the answer matters.
@@ -356,6 +364,19 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         made.warnings.append(
             f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )
+
+
+def _samples_by_default(
+    program: Program, elf: Elf, *, loaded: programs.Loaded, chosen: Choices, environ: Mapping[str, str]
+) -> bool:
+    """True if a program is to be sampled though the user did not ask for samples: neither functions nor counters are
+    recorded. Not a program of Go, whose runtime handles all signals; or of the thread sanitizer, which may hang; or a
+    debugger, which stops at each sample."""
+    if not chosen.samples_by_default or any(map(environ.get, _DECIDES_SAMPLES)) or os.uname().machine != "x86_64":
+        return False
+    tsan = any(os.path.basename(name).startswith(_TSAN) for name in loaded.libraries)
+    debugger = any(os.path.basename(word) in _DEBUGGERS for word in program.words)
+    return not (elf.go or tsan or debugger)
 
 
 def _set_python(made: Plan, environ: Mapping[str, str]) -> None:

@@ -117,7 +117,7 @@ export function findings(app, found, trace) {
     rows.length ? table([
       {head: 'lost', value: (row) => rows[row].loss_ns, show: (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '')},
       {head: 'finding', value: (row) => rows[row].text, show: (row) => element('span', {className: 'sentence', title: rows[row].command}, rows[row].text)},
-      {head: 'certainty', value: (row) => rows[row].certainty},
+      {head: 'certainty', value: (row) => rows[row].doubts},
     ], rows.length, {press: show}) : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
     lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `The archive reports no missing events in this part of ${app.traces[trace].meta.title}.`));

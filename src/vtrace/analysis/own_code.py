@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The functions in samples that are the program's own: a person reads the cause there, not in the library below."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import numpy as np
+
+from vtrace.analysis.activity import CLASS_OF, USER
+from vtrace.analysis.source import Source
+from vtrace.analysis.table import Array
+
+_OF_SYSTEM = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
+"""The beginning of the paths of libraries of the system, such as libm."""
+_INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
+"""Files of Python that are not the program's own."""
+
+
+class OwnCode:
+    """The own functions of a trace's program."""
+
+    def __init__(self, trace: Source) -> None:
+        self._trace = trace
+
+    @cached_property
+    def compiled(self) -> Array:
+        """(regions,) bool: compiled functions of the program and of libraries that are not the system's."""
+        regions = self._trace.regions
+        known = [
+            not (_OF_SYSTEM.match(str(library)) or str(name).startswith("["))  # [heat+0x1020]: code without a symbol
+            for library, name in zip(regions["description"].tolist(), regions["name"].tolist(), strict=True)
+        ]
+        found: Array = (CLASS_OF[regions["activity"]] == USER) & np.array(known, bool)
+        return found
+
+    @cached_property
+    def python(self) -> Array:
+        """(regions,) bool: functions of the program in Python."""
+        files = [str(name) for name in self._trace.regions["file"]]
+        own = [name.endswith((".py", "<string>", "<stdin>")) and not _INSTALLED.search(name) for name in files]
+        return np.array(own, bool)
+
+    def among(self, regions: Array) -> Array:
+        """(regions,) bool: the own functions for stacks with these regions: of Python if any is, else the compiled
+        ones."""
+        return self.python if self.python[regions].any() else self.compiled
+
+    def above(self, contexts: Array) -> Array:
+        """The innermost context with an own function at or above each of some contexts; -1 for none."""
+        return self.innermost(contexts, self.among(self._regions)[self._regions])
+
+    def innermost(self, contexts: Array, wanted: Array) -> Array:
+        """The innermost wanted context at or above each of some contexts; -1 for none. wanted: (contexts,) bool."""
+        parents, found = self._trace.contexts["parent"], contexts.copy()
+        for _ in range(len(parents)):
+            rest = np.flatnonzero((found >= 0) & ~wanted[found])
+            if not len(rest):
+                break
+            found[rest] = parents[found[rest]]
+        return found
+
+    @cached_property
+    def _regions(self) -> Array:
+        """(contexts,) the region of each context; without one the last region."""
+        found: Array = self._trace.contexts["region"]
+        return found

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of the times in which threads waited for a processor: by location, and each wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.findings.run_facts import location_text, place_text
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.selection import Patterns
+from vtrace.analysis.table import Array
+from vtrace.reports.diagnose_sheets import allowed_paths
+from vtrace.reports.sheet import Column, Row, Sheet
+
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.run_facts import RunFacts
+
+
+def sheets(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
+    """The waits that the finding about waits for a processor counts, and those in waits in MPI; the longest first.
+    patterns: of --select."""
+    trace, waits = facts.trace, facts.processor_waits
+    path, ns = facts.path_of_wait, facts.counted_waits
+    if patterns.all:
+        ns *= (path >= 0) & allowed_paths(trace, facts.paths, patterns)[path]
+    times = facts.times.sum(axis=1)
+    locations: list[Row] = [
+        {"time_ns": int(ns[mine].sum()), "share": float(ns[mine].sum() / max(1, times[at])),
+         "count": int(np.count_nonzero(ns[mine])), "location": location_text(trace, at)}
+        for at in np.unique(waits.location[ns > 0]).tolist() for mine in [waits.location == at]
+    ]  # fmt: skip
+    locations.sort(key=lambda row: -row["time_ns"])
+    by_location = [
+        Column("time_ns", "time s", "ns"), Column("share", "% of its time", "fraction"), Column("count", "waits"),
+        Column("location", "location", "text"),
+    ]  # fmt: skip
+    return [
+        Sheet(name="processor_waits_by_location", title="Waits for a processor", columns=by_location, rows=locations),
+        _each(facts, ns),
+    ]
+
+
+def _each(facts: RunFacts, ns: Array) -> Sheet:
+    trace, waits, names = facts.trace, facts.processor_waits, facts.trace.regions["name"]
+    rows: list[Row] = []
+    for at in np.argsort(-ns, kind="stable")[: np.count_nonzero(ns)].tolist():
+        path = int(facts.path_of_wait[at])
+        rows.append({
+            "time_ns": int(ns[at]), "from_ns": int(waits.begin[at]), "to_ns": int(waits.end[at]),
+            "location": location_text(trace, int(waits.location[at])),
+            "place": place_text(trace, facts.paths, path) if path >= 0 else None,
+            "callpath": path_names(facts.paths, names, path) if path >= 0 else None,
+        })  # fmt: skip
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("from_ns", "from s", "ns"), Column("to_ns", "to s", "ns"),
+        Column("location", "location", "text"), Column("place", "in", "text", missing="several calls"),
+        Column("callpath", kind="path"),
+    ]  # fmt: skip
+    return Sheet(name="processor_waits", title="The longest waits for a processor", columns=columns, rows=rows)
