@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ LOSS = 5 * 40e6
 """ns: rounds of the program, and the time of each."""
 
 
-def diagnosed(program: Path, where: Path, what: str, *options: str) -> dict[str, Any]:
-    vtrace(where, "run", *options, "-o", "t", program, what, env=DEFAULTS)
+def diagnosed(
+    program: Path, where: Path, what: str, *options: str, env: Mapping[str, str] = DEFAULTS
+) -> dict[str, Any]:
+    vtrace(where, "run", *options, "-o", "t", program, what, env=env)
     unify(where, "t")
     found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "--json", "t").stdout)
     return found
@@ -56,7 +59,8 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     path = PROGRAMS / source
     compiler = "g++" if source.endswith("cc") else "gcc"
     program = build(source, compiler=compiler, flags=(flags, "-g", "-pthread"), plain=True)
-    (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks"))
+    alone = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}  # the loss leaves out the holder's waits for a busy processor
+    (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=alone))
     uses, keeps = place(path, f"USES {what}"), place(path, f"KEEPS {what}")
     waits, holds = ("take", "put") if what == "condition" else ("use", "keep")
     assert found["kind"] == ("condition" if what == "condition" else "lock")
