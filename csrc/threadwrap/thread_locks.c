@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <threads.h>
+#include "lock_sites.h"
 #include "../core/process.h"
 
 #define LOCKS (1u << 18)
@@ -14,10 +15,14 @@ static int wanted; /* set by the constructor; earlier locks of the program are n
 
 /* ---- The holder of a lock: its number, and the number of acquisitions ---- */
 
-/* The holder of the lock writes owner and the fields after it. A recursive mutex is held until it is free. */
+/* The holder of the lock writes the fields of the first row, at and site. A recursive mutex is held until it is free. */
 struct lock {
     _Atomic uint64_t address;
     uint32_t owner, depth, count; /* owner: location number of the holder + 1 */
+    uint32_t site; /* stack of the call that got the lock; 0: only its return address is known */
+    uintptr_t at; /* this return address */
+    uint32_t asked; /* a thread has waited: the next call notes its stack, too */
+    _Atomic uint32_t waiting; /* threads that wait for a condition */
 };
 
 static struct lock *_Atomic locks;
@@ -32,26 +37,82 @@ static struct lock *lock_of(const volatile void *address)
     return NULL;
 }
 
-static uint64_t word_of(const struct lock *l)
-{
-    return (uint64_t)(l - atomic_load(&locks) + 1) | (uint64_t)l->count << 32;
-}
+static uint32_t number_of(const struct lock *l) { return (uint32_t)(l - atomic_load(&locks) + 1); }
+static uint64_t word_of(const struct lock *l) { return (uint64_t)number_of(l) | (uint64_t)l->count << 32; }
 
 static uint32_t me(void) { return vt_own_location ? vt_own_location->number + 1 : 0; }
 
-/* Writes LEAVE, too. */
-static void acquired(const volatile void *address, uint32_t region, uint32_t depth)
+/* A call that may get a lock. */
+struct attempt {
+    struct lock *lock; /* NULL: not recorded */
+    uintptr_t at; /* return address of the call */
+    uint32_t site, count; /* stack of the call, 0: not known; acquisitions of the lock until the call */
+    int waits; /* another thread has the lock */
+};
+
+/* A call while another thread has the lock. It unwinds before it waits, so that nobody waits for the unwinding. */
+static __attribute__((noinline)) struct attempt attempt_late(struct attempt a)
+{
+    const uint32_t owner = VT_READ(a.lock->owner);
+    if (owner == me()) return a;
+    a.waits = owner > 0;
+    if (!owner) VT_SET(a.lock->asked, 0);
+    a.site = vt_lock_site(a.at);
+    return a;
+}
+
+static inline __attribute__((always_inline)) struct attempt attempt(const volatile void *address, uintptr_t at)
 {
     struct lock *l = me() ? lock_of(address) : NULL;
-    if (!l || l->owner == me()) {
+    struct attempt a = {l, at, 0, 0, 0};
+    if (!l) return a;
+    a.count = VT_READ(l->count);
+    if (VT_UNLIKELY(VT_READ(l->owner) | VT_READ(l->asked))) return attempt_late(a);
+    return a;
+}
+
+/* Writes that this thread waited, with the calls of this thread and of the holder before. */
+static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t region)
+{
+    struct lock *l = a.lock;
+    const struct vt_lock_attributes *attributes = vt_lock_attributes();
+    const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
+    const uint32_t holder = l->site ? l->site : l->at ? vt_lock_site_of(l->at) : 0;
+    uint64_t words[6];
+    unsigned n = 0;
+    VT_SET(l->asked, 1);
+    if (attributes && attributes->site && own) {
+        words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site);
+        words[n++] = own;
+    }
+    if (attributes && attributes->holder && holder) {
+        words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->holder);
+        words[n++] = holder;
+    }
+    words[n++] = VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD);
+    words[n++] = word_of(l);
+    vt_write(words, n);
+    vt_leave(region);
+}
+
+/* Writes LEAVE, too. */
+static inline __attribute__((always_inline)) void acquired(struct attempt a, uint32_t region, uint32_t depth)
+{
+    struct lock *l = a.lock;
+    const uint32_t own = me();
+    if (!l || l->owner == own) {
         if (l) l->depth++;
         vt_leave(region);
         return;
     }
-    l->owner = me();
+    const int waited = a.waits || l->count != a.count;
+    VT_SET(l->owner, own);
     l->depth = depth;
-    l->count++;
-    vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
+    VT_SET(l->count, l->count + 1);
+    if (VT_UNLIKELY(waited)) acquired_late(a, region);
+    else vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
+    l->site = a.site;
+    l->at = a.at;
 }
 
 /* Writes the ENTER of the call that releases the lock. all: releases the lock as often as it was acquired. Returns this
@@ -65,9 +126,41 @@ static uint32_t released(const volatile void *address, uint32_t region, int all)
         vt_enter(region);
         return depth;
     }
-    l->owner = l->depth = 0;
+    l->depth = 0;
+    VT_SET(l->owner, 0);
     vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l));
     return depth;
+}
+
+/* ---- Conditions: which calls of a signal end which waits ---- */
+
+/* Writes the attributes of the next ENTER. */
+static __attribute__((noinline)) void of_condition(const struct lock *condition, uint32_t site)
+{
+    const struct vt_lock_attributes *attributes = vt_lock_attributes();
+    if (!attributes || !attributes->condition) return;
+    vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->condition), number_of(condition));
+    if (attributes->site && site) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site), site);
+}
+
+/* A thread begins to wait for a condition, without the mutex. Returns the condition. a: the call, which will get the
+   mutex again. */
+static struct lock *waits(const volatile void *address, const volatile void *mutex, struct attempt *a)
+{
+    struct lock *condition = lock_of(address);
+    a->lock = me() ? lock_of(mutex) : NULL;
+    a->site = vt_lock_site(a->at);
+    a->count = UINT32_MAX; /* others have the mutex meanwhile */
+    if (!condition) return NULL;
+    atomic_fetch_add(&condition->waiting, 1);
+    of_condition(condition, a->site);
+    return condition;
+}
+
+static void signals(const volatile void *address, uintptr_t at)
+{
+    struct lock *condition = lock_of(address);
+    if (condition && atomic_load(&condition->waiting)) of_condition(condition, vt_lock_site(at));
 }
 
 /* ---- The functions ---- */
@@ -102,6 +195,9 @@ static void *find(struct vt_call *c)
     }                                                                                                                  \
     static int record_##function parameters
 
+/* Where the program calls the function. */
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
 #define REGION(function) vt_shares_memory() ? 0 : vt_call_region(&call_##function)
 
 /* begin, end: the statements before and after the call. */
@@ -117,16 +213,32 @@ static void *find(struct vt_call *c)
     }
 
 #define LOCKS_IT(function, parameters, arguments)                                                                      \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region),                                   \
-           !r || r == EOWNERDEAD ? acquired(mutex, region, 1) : vt_leave(region))
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region);                                   \
+           const struct attempt a = attempt(mutex, CALLER),                                                            \
+           !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
 
 #define UNLOCKS_IT(function, type)                                                                                     \
     RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), released(mutex, region, 0), vt_leave(region))
 
 /* The call releases the mutex and acquires it again. */
 #define WAITS(function, parameters, arguments)                                                                         \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_called_at = VT_CALLED_AT;                             \
-           uint32_t depth = released(mutex, region, 1), depth ? acquired(mutex, region, depth) : vt_leave(region))
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
+    {                                                                                                                  \
+        uint32_t region = REGION(function);                                                                            \
+        if (!region) return next_##function arguments;                                                                 \
+        struct attempt a = {.at = CALLER};                                                                             \
+        struct lock *of = waits(condition, mutex, &a);                                                                 \
+        vt_called_at = VT_CALLED_AT;                                                                                   \
+        uint32_t depth = released(mutex, region, 1);                                                                   \
+        int r = next_##function arguments;                                                                             \
+        if (of) atomic_fetch_sub(&of->waiting, 1);                                                                     \
+        depth ? acquired(a, region, depth) : vt_leave(region);                                                         \
+        return r;                                                                                                      \
+    }
+
+#define SIGNALS(function, parameters, arguments)                                                                       \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, signals(condition, CALLER);                              \
+           vt_enter_call(region), vt_leave(region))
 
 #define PLAIN(function, role, parameters, arguments)                                                                   \
     RECORD(function, role, parameters, arguments, vt_enter_call(region), vt_leave(region))
@@ -147,10 +259,10 @@ WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (c
 WAITS(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, TIME), (condition, mutex, until))
 WAITS(cnd_wait, (cnd_t *condition, mtx_t *mutex), (condition, mutex))
 WAITS(cnd_timedwait, (cnd_t *condition, mtx_t *mutex, TIME), (condition, mutex, until))
-PLAIN(pthread_cond_signal, VT_ROLE_FUNCTION, (pthread_cond_t *condition), (condition))
-PLAIN(pthread_cond_broadcast, VT_ROLE_FUNCTION, (pthread_cond_t *condition), (condition))
-PLAIN(cnd_signal, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
-PLAIN(cnd_broadcast, VT_ROLE_FUNCTION, (cnd_t *condition), (condition))
+SIGNALS(pthread_cond_signal, (pthread_cond_t *condition), (condition))
+SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition))
+SIGNALS(cnd_signal, (cnd_t *condition), (condition))
+SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
 
 PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
 
@@ -190,4 +302,5 @@ __attribute__((constructor)) static void choose(void)
     *(void **)&post = find(&call_sem_post);
     next_sem_post = post;
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
+    if (wanted) vt_lock_sites_begin();
 }

@@ -45,6 +45,7 @@ CASES = [
     (("vtrace", "dump", "h"), {"heat"}),
     (("vtrace", "info", "--j"), {"--json"}),
     (("vtrace", "run", "--m"), {"--mpi", "--memory"}),
+    (("vtrace", "run", "--lo"), {"--locks"}),
     (("vtrace", "summary", "heat", "--only", "c"), {"classes", "collectives", "counters", "coverage"}),
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),

@@ -276,7 +276,7 @@ TYPED = {
     ("threads.md", "vtrace-cxx -O2 -pthread words.cc -o server && ./server"): Typed(
         f"cp {TUTORIALS}/words.cc .", ("server.trace: 1 process, 2 locations",)
     ),
-    ("threads.md", "VT_PTHREAD=locks ./server"): Typed(
+    ("threads.md", "vtrace run --force --locks ./server"): Typed(
         "cp $DOCS/server.c .; vtrace-cc -pthread server.c -o server", ("pthread_mutex_lock",),
         after="vtrace timers --all server",
     ),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-RUN = {"run": (), "sample": ("--sample",), "io": ("--io",), "python": ("--python",), "locks": ()}
+RUN = {"run": (), "sample": ("--sample",), "io": ("--io",), "python": ("--python",), "locks": ("--locks",)}
 """Modes of vtrace run and their options. The other modes begin with "cc": vtrace-cc -O2 compiles the program."""
-VARIABLES = {"locks": {"VT_PTHREAD": "locks"}, "cc locks": {"VT_PTHREAD": "locks"}, "cc io": {"VT_IOTRACE": "yes"}}
+VARIABLES = {"cc locks": {"VT_PTHREAD": "locks"}, "cc io": {"VT_IOTRACE": "yes"}}
 """Settings of modes."""
 KNOWS_FUNCTIONS = ("cc", "cc locks", "cc io", "sample", "python")
 
@@ -152,14 +152,14 @@ def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[P
     uneven = Cause(kind="thread_imbalance", function="chemistry", loss=each * (n - 1))
     met = Cause(kind="thread_imbalance", function="chemistry", words="pthread_barrier_wait", loss=each * (n - 1))
     plain, locks = ("run", "cc", *(("sample",) * computes)), ("locks", "cc locks")
-    unknown = Cause(to_record="VT_PTHREAD=locks")
-    starved = Cause(kind="starved_threads", words="pthread_cond_wait")
+    unknown = Cause(to_record="vtrace run --locks")
+    starved = Cause(kind="condition", words="pthread_cond_wait")
     pool = "pool_plants.cpp"
     rows: list[tuple[str, Cause | None, tuple[str, ...], str]] = [
         ("uneven_threads", uneven, plain, ""),
         ("at_thread_barrier", met, locks, ""),
         ("at_thread_barrier", unknown, ("run", "cc"), ""),
-        ("healthy_threads", None, plain, ""),
+        ("healthy_threads", None, (*plain, *locks), ""),
         ("healthy_thread_barrier", None, plain, ""),
         ("healthy_mutex", None, (*plain, *locks), ""),
         ("starved_pool", starved, locks, ""),
@@ -170,6 +170,8 @@ def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[P
     ]
     if computes:
         rows = [row for row in rows if row[1] is None or row[0] == "uneven_threads"]
+    if n == 2 and not computes:
+        rows.append(("held_lock", Cause(kind="lock", words="hold_lock", loss=each), locks, ""))
     if n > 2:
         rows += [
             ("one_mutex", Cause(kind="lock", words="pthread_mutex_lock"), locks, ""),

@@ -17,7 +17,7 @@ SAMPLE = {
     "critical 2,healthy_lock 2,starved_pool 2",
     "cc": "straggler 2,single_slow 2,uneven_threads 2,loop 2,single 2",
     "sample": "late_sender 2 computing,late_receiver 2 computing,single_slow 2 computing",
-    "locks": "starved_pool 2,healthy_mutex 2",
+    "locks": "starved_pool 2,healthy_mutex 2,held_lock 2,healthy_threads 2",
     "io": "io_by_one 2,long_io 2,healthy_io 2",
 }
 """Names by mode."""

@@ -70,5 +70,5 @@ print(Finding("lock", 1, 0.1, "").action)
 print([name for name in sys.modules if name.endswith("_findings")])
 """
     assert call([sys.executable, "-c", code], tmp_path).stdout.splitlines() == [
-        "[]", "hold the lock for a shorter time, or use several locks", "['vtrace.analysis.findings.thread_findings']",
+        "[]", "hold the lock for a shorter time, or use several locks", "['vtrace.analysis.findings.lock_findings']",
     ]  # fmt: skip

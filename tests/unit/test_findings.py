@@ -75,6 +75,20 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
     }
 
 
+def test_waits_for_a_condition(tmp_path: Path) -> None:
+    """Signals are not recorded. Threads 1 and 2 wait for 600 of 1000 ns. Thread 0 may wait for the results of others,
+    and thread 3 only waits: neither loses time."""
+
+    def waits(ns: int) -> list[Event]:
+        return [(0, "Enter", 0), (0, "Enter", 1), (ns, "Leave", 1), (1000, "Leave", 0)]
+
+    events = {0: waits(600), 1: waits(600), 2: waits(600), 3: waits(1000)}
+    function = _otf2.REGION_ROLE_FUNCTION.value
+    found = told(threads(tmp_path, events, "pthread_cond_wait", function, PTHREAD), "condition")
+    assert (found.loss_ns, found.culprit) == (2 * 600, "")
+    assert found.text == "2 threads wait 1.2 us in pthread_cond_wait in main, 2 times, for a signal from others"
+
+
 def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:
     """In each of two ranks thread 0 waits 300 ns for thread 1: no thread is waited for most of the time, but thread 1
     of each rank is. In a third rank two threads wait for one another."""

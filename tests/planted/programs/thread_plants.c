@@ -49,6 +49,25 @@ static void one_holder(int thread) /* the first thread holds the lock long, the 
     if (!thread) compute(1);
 }
 
+__attribute__((noinline)) static void hold_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+    chemistry(BASE + ms);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void held_lock(int thread) /* the last thread works with a lock that the others need after half of the time */
+{
+    pthread_barrier_wait(&meeting);
+    if (thread == count - 1) {
+        hold_lock();
+        return;
+    }
+    compute(BASE);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
 /* The first thread produces, the others take: too few tasks for a pool. */
 static void starved_pool(int thread)
 {
@@ -95,8 +114,9 @@ static const struct {
     const char *name;
     void (*one_step)(int thread);
 } properties[] = {
-    PROPERTY(uneven_threads), PROPERTY(at_thread_barrier), PROPERTY(one_mutex),     PROPERTY(one_holder),
-    PROPERTY(starved_pool),   PROPERTY(healthy_threads),   PROPERTY(healthy_mutex), PROPERTY(healthy_thread_barrier),
+    PROPERTY(uneven_threads),  PROPERTY(at_thread_barrier), PROPERTY(one_mutex),
+    PROPERTY(one_holder),      PROPERTY(held_lock),         PROPERTY(starved_pool),
+    PROPERTY(healthy_threads), PROPERTY(healthy_mutex),     PROPERTY(healthy_thread_barrier),
 };
 
 static void (*one_step)(int thread);

@@ -39,13 +39,14 @@ class MpiAnswers:
 
 @dataclass(kw_only=True)
 class Diagnosis:
-    """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. mpi: None if the program
-    has no calls of MPI. blocks: of malloc; None: not recorded, or a part of the run. findings: the largest loss first.
-    notes: limits of the numbers, one line each. to_record: a line about recordings that the place of a loss needs, ""
-    if none."""
+    """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. lock_waits: single waits
+    for locks and conditions (lock_waits.table). mpi: None if the program has no calls of MPI. blocks: of malloc; None:
+    not recorded, or a part of the run. findings: the largest loss first. notes: limits of the numbers, one line each.
+    to_record: a line about recordings that the place of a loss needs, "" if none."""
 
     facts: RunFacts
     thread_waits: Table
+    lock_waits: Table
     io_waits: Table
     mpi: MpiAnswers | None
     blocks: HeapBlocks | None = None

@@ -15,6 +15,7 @@ from vtrace.analysis.findings.finding import LEAST, Finding, archive_word, large
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iterations import iterations_of, repeated_calls
 from vtrace.analysis.findings.kinds import kind_of, rules
+from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.processor_findings import with_processor_waits
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_apart, to_record, without_partners
@@ -52,7 +53,8 @@ class DiagnosisPass:
     ) -> None:
         """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
         waits of MPI are known. Raises UsageError."""
-        self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
+        self.tree, self.extent, self.files = CallTree(), Extent(), IoWaits()
+        self.threads = ThreadWaits(attributes=has_sites(trace))
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
@@ -83,6 +85,7 @@ def diagnose(
     diagnosis = Diagnosis(
         facts=facts,
         thread_waits=asked.threads.with_idle_threads(facts),
+        lock_waits=asked.threads.lock_waits,
         io_waits=asked.files.answer(),
         mpi=mpi,
         blocks=_blocks(trace, window, asked),

@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 
 SUBJECTS = ("waits", "io", "openmp", "processor")
 """The values of --about."""
-_ORDER = ("thread_findings", "general_findings", "mpi_findings", "uneven_work_findings", "iteration_findings")
+_ORDER = (
+    "thread_findings",
+    "lock_findings",
+    "general_findings",
+    "mpi_findings",
+    "uneven_work_findings",
+    "iteration_findings",
+)
 """The order of findings with equal losses, by module; other modules follow."""
 _STATED = re.compile(r'FindingKind\(\s*"(\w+)"')
 

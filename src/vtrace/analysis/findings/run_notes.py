@@ -13,9 +13,10 @@ from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges, some
-from vtrace.io.archive.properties import CORES
+from vtrace.io.archive.properties import CORES, TID
 from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ UNNAMED = "functions that were not recorded"
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
-_CREATORS = ("pthread_create", "thrd_create")
-"""Functions that create threads, if they are recorded."""
-_OPEN_QUESTIONS = ("thread_imbalance", "computation", "noise", "oversubscribed")
-"""Kinds of findings beside which waits for locks may be the cause of a loss."""
 _MOST = 1 << 16
 """The most cores of a list to count, since a damaged list may have any numbers."""
 
@@ -116,25 +113,43 @@ def _makers(facts: RunFacts) -> Iterator[str]:
 
 
 def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
-    """A line if functions are needed to name the place of a loss, or of the time of a program without losses; else an
-    empty text."""
-    if any(UNNAMED in one.text for one in findings):
-        return "to see which functions allocate: compile with vtrace-cc"
+    """A line if functions are needed to name the place of a loss, or of the time of a program without losses, or locks
+    to say what threads wait for; else an empty text."""
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
-    is_needed = (unnamed or unknown) and not facts.sampled
-    functions = ["to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"] * is_needed
-    return "; ".join([*functions, *_locks_to_record(facts, findings)])
+    functions = ""
+    if any(UNNAMED in one.text for one in findings):
+        functions = "to see which functions allocate: compile with vtrace-cc"
+    elif (unnamed or unknown) and not facts.sampled:
+        functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
+    return "; ".join(filter(None, (functions, _locks_to_record(facts))))
 
 
-def _locks_to_record(facts: RunFacts, findings: Sequence[Finding]) -> Iterator[str]:
-    """Words about waits for locks, which may be the cause if threads of a process seem to work for different times, or
-    if nothing else is found."""
+def _locks_to_record(facts: RunFacts) -> str:
+    """Words about threads that run less than they could outside of recorded waits, if locks were not recorded: whether
+    these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait between parallel regions."""
     trace = facts.trace
-    threads = np.any(np.isin(trace.regions["name"].astype(str), _CREATORS))
-    open_question = all(one.kind in _OPEN_QUESTIONS for one in findings)
-    if threads and open_question and trace.vtrace.get("SETTINGS", {}).get("VT_PTHREAD") == "yes":
-        yield "to see waits for locks and conditions: VT_PTHREAD=locks"
+    settings = trace.vtrace.get("SETTINGS", {})
+    unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
+    if facts.window != Selection() or not unknown:
+        return ""
+    properties = trace.location_properties
+    several = properties["location"][properties["name"] == f"{TID}.2"].tolist()  # time between their threads is no wait
+    others = {*facts.masters.values(), *(row for _, row in facts.workers), *several}
+    rows = [row for row in facts.rows if row not in others]
+    n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
+    known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
+    coverage = trace.coverage()
+    cpu = (coverage["user"] + coverage["system"]) * 1e9
+    idle, waiting = 0.0, 0
+    for row in rows:
+        ns = float(facts.times[row].sum() - known[row] - cpu[row])
+        if ns > _MUCH * facts.times[row].sum():
+            idle, waiting = idle + ns, waiting + 1
+    if idle < _MUCH * facts.whole:
+        return ""
+    threads = f"{some(waiting, 'thread')} {'is' if waiting == 1 else 'are'} off the processor for {span(int(idle))}"
+    return f"{threads} outside of recorded waits and I/O, and locks are not recorded: vtrace run --locks"
 
 
 def died(trace: Source) -> str:

@@ -54,12 +54,23 @@ class _SyncPart(SlicePart):
         self.names = owner.events
         self.replay: Replay | KnownPaths | None = None
         self.events: dict[str, list[Array]] = {name: [] for name in self.names}
+        self.attribute_ids, self.values = owner.attribute_ids, list[Array]()
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         super().batch(batch, replay)
+        if self.attribute_ids and len(batch.attributes):
+            self._keep_values(batch)
         for name, found in present(batch, *self.names):
             keys = ("lock", "order") if "Lock" in name else ("ref", "count")
             self.events[name].append(np.stack([found[key].astype(np.int64) for key in (*keys, "time")], axis=1))
+
+    def _keep_values(self, batch: Batch) -> None:
+        """Keeps time, place in attribute_names, value of attributes."""
+        for number, attribute in self.attribute_ids.items():
+            mine = batch.attributes[batch.attributes["attribute"] == attribute]
+            value = mine["value"].astype(np.uint64) & np.uint64(0xFFFFFFFF)  # others are undefined in ids of strings
+            number_of = np.full(len(mine), number, np.int64)
+            self.values.append(np.stack([batch.time[mine["row"]], number_of, value.astype(np.int64)], axis=1))
 
     def add(self, replay: Replay) -> None:
         slices = replay.slices()
@@ -83,9 +94,15 @@ class SyncCalls(KeptSlices[Answer]):
     paths = True
     events: tuple[str, ...] = ()
     """Kinds of events to keep: of locks and threads."""
+    attribute_names: tuple[str, ...] = ()
+    """Attributes whose values are kept if the pass reads attributes: numbers below 2**32, or ids of strings."""
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = _MOST, attributes: bool = False) -> None:
         super().__init__(most)
+        self.attributes = attributes
+
+    def arguments(self) -> tuple[Any, ...]:
+        return self.most, self.attributes
 
     def region_kinds_of(self, trace: Source) -> Array:
         """(regions,) the kind of each region's calls, -1: not kept."""
@@ -94,6 +111,9 @@ class SyncCalls(KeptSlices[Answer]):
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
         self.region_kinds = self.region_kinds_of(trace)
+        ids = dict(zip(trace.attributes["name"].tolist(), trace.attributes["id"].tolist(), strict=True))
+        wanted = self.attribute_names if self.attributes else ()
+        self.attribute_ids = {number: ids[name] for number, name in enumerate(wanted) if name in ids}
 
     def configure(self, replay: Replay) -> None:
         replay.want_slices_of(self.region_kinds >= 0)
@@ -121,6 +141,14 @@ class SyncCalls(KeptSlices[Answer]):
         calls = np.concatenate([np.empty(0, CALL), *parts])
         by = np.lexsort((calls["begin"], calls["location"]))
         return calls[by], paths, {name: np.concatenate(each) for name, each in events.items()}
+
+    def values(self) -> Array:
+        """(n, 4) location, time, place in attribute_names, value."""
+        parts = [np.empty((0, 4), np.int64)]
+        for location, part in self.parts.items():
+            assert isinstance(part, _SyncPart)
+            parts += [np.insert(each, 0, location, axis=1) for each in part.values]
+        return np.concatenate(parts)
 
     def _rows(self, location: int, slices: Array, number: Array) -> Array:
         rows = np.zeros(len(slices), CALL)

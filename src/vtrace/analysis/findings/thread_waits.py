@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.findings.lock_waits import ATTRIBUTES, LockEvents, condition_waits, lock_waits, table
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER
@@ -24,13 +25,18 @@ KINDS = (
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL = range(100, 103)
-"""Calls that are not waits: tasks and bodies of critical sections end a wait, in parallel regions work begins."""
+_TASK, _INSIDE, _PARALLEL, _SIGNAL = range(100, 104)
+"""Calls that are not waits: tasks, bodies of critical sections and signals of conditions end a wait, in parallel
+regions work begins."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
-          "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION}  # fmt: skip
+          "pthread_mutex_clocklock": MUTEX, "mtx_timedlock": MUTEX, "pthread_rwlock_timedwrlock": MUTEX,
+          "pthread_rwlock_clockwrlock": MUTEX, "pthread_cond_clockwait": CONDITION, "cnd_timedwait": CONDITION,
+          "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION,
+          "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
+          "cnd_broadcast": _SIGNAL}  # fmt: skip
 _EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
 
 
@@ -60,10 +66,13 @@ def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: A
 
 
 class ThreadWaits(SyncCalls[Table]):
-    """Answers Trace.thread_waits for the waits of threads."""
+    """Answers Trace.thread_waits for the waits of threads. lock_waits: the single waits for locks and conditions
+    (lock_waits.table), after the answer; with processor_ns after with_idle_threads."""
 
     kinds = frozenset(_EVENTS)
     events = _EVENTS
+    attribute_names = ATTRIBUTES
+    lock_waits: Table
 
     def region_kinds_of(self, trace: Source) -> Array:
         """The calls to keep."""
@@ -77,10 +86,15 @@ class ThreadWaits(SyncCalls[Table]):
     def waits(self) -> tuple[list[Waits], tuple[str, ...], Table]:
         """The single waits, their kinds and call paths."""
         calls, paths, events = self.calls()
+        of_locks = LockEvents(calls=_of(calls, API, MUTEX, CONDITION), acquired=events["ThreadAcquireLock"],
+                              released=events["ThreadReleaseLock"], values=self.values())  # fmt: skip
+        locked = lock_waits(of_locks, _of(calls, API, MUTEX))
+        signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
+        self.lock_waits = table([*locked, *signalled], paths)
         found = [
             _barriers(calls), _criticals(calls),
             *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
-            _locks(calls, events["ThreadAcquireLock"], events["ThreadReleaseLock"]), _conditions(calls),
+            _of_single(table(locked, paths)), _conditions(calls),
         ]  # fmt: skip
         return found, KINDS, paths
 
@@ -90,6 +104,8 @@ class ThreadWaits(SyncCalls[Table]):
         found, kinds, paths = self.waits()
         for waits in found:
             waits.processor_ns = _explained(facts, waits)
+        explained = _explained(facts, _of_single(self.lock_waits))
+        self.lock_waits = Table({**self.lock_waits, "processor_ns": explained}, paths=paths)
         return self.table([*found, idle_threads(facts)], kinds, paths)
 
 
@@ -226,26 +242,15 @@ def _criticals(calls: Array) -> Waits:
     return _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
 
 
-def _locks(calls: Array, acquired: Array, released: Array) -> Waits:
-    """A thread waits from its enter to the moment when it gets a lock that another thread released meanwhile."""
-    mine = _of(calls, API, MUTEX)
-    span = max([1, *(int(each.max()) + 1 for each in (calls["end"], acquired[:, 4], released[:, 4]) if len(each))])
-    got = acquired[np.lexsort((acquired[:, 4], acquired[:, 1]))]
-    at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["begin"], "left")
-    partner, partner_path, time = np.full(len(mine), -1), np.full(len(mine), -1), np.zeros(len(mine), np.int64)
-    given = {tuple(row[[0, 2, 3]].tolist()): (int(row[1]), int(row[4])) for row in released}
-    for row, place in enumerate(at.tolist()):
-        if place >= len(got) or got[place, 1] != mine["location"][row] or got[place, 4] > mine["end"][row]:
-            continue
-        process, _, lock, order, when = got[place].tolist()
-        holder, left = given.get((process, lock, order - 1), (-1, -1))
-        if left > mine["begin"][row] and holder != mine["location"][row]:
-            partner[row], time[row] = holder, when - mine["begin"][row]
-    found = _waits(mine, API, partner=partner, partner_path=partner_path, time=time)
-    found.kind = mine["kind"][time > 0]
-    found.partner_since = mine["begin"][time > 0]
-    found.since = found.until = found.partner_since + found.time
-    return found
+def _of_single(waits: Table) -> Waits:
+    """Single waits as Waits: from the begin of the wait to its end the partner works."""
+    kind, path, location, partner, time, begin = (
+        waits[name] for name in ("kind", "path", "location", "partner", "time_ns", "begin")
+    )
+    return Waits(
+        kind=kind, path=path, location=location, partner=partner, partner_path=np.full(waits.rows, -1), time=time,
+        since=begin, partner_since=begin, until=begin + time,
+    )  # fmt: skip
 
 
 def _of(calls: Array, *kinds: int) -> Array:

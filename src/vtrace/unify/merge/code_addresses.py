@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vtrace.symbols.modules import Place, places
+from vtrace.symbols.stack_frames import PlaceFrames, find_frames
 from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitions, RegionAt
 
@@ -20,6 +21,8 @@ _FORTRAN = {"for": "do"}
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
 """Functions whose callers are left out."""
+_HEADERS = ("/usr/include/", "/usr/lib/")
+"""Directories of C++'s headers: a call there is inlined into the user's code, which is named, too."""
 _NONE: dict[int, Place] = {}
 
 
@@ -74,16 +77,26 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
     wanted = {place for sites in found for stack in sites.values() for place in stack}
     symbols.resolve(wanted)
     symbols.find_statements(wanted)
+    inlined = find_frames(symbols, (place for place in wanted if _in_header(place, symbols)))
     for known, sites in zip(definitions, found, strict=True):
-        known.texts = known.texts | {number: _text(stack, symbols) for number, stack in sites.items()}
+        known.texts = known.texts | {number: _text(stack, symbols, inlined) for number, stack in sites.items()}
 
 
-def _text(stack: Sequence[Place], symbols: Symbols) -> str:
+def _in_header(place: Place, symbols: Symbols) -> bool:
+    at = symbols.statements.get(place)
+    return bool(at and at.file and at.file.startswith(_HEADERS))
+
+
+def _text(stack: Sequence[Place], symbols: Symbols, inlined: PlaceFrames) -> str:
     words = []
     for place in stack:
         name, file, line = symbols.call_at(place)
-        module = os.path.basename(place.file[0]) if place.file else ""
-        words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
+        frames = inlined.get(place, ())
+        if len(frames) > 1 and all(frame.file for frame in frames):
+            words += [f"{frame.function.name}@{frame.file}:{frame.line}" for frame in reversed(frames)]
+        else:
+            module = os.path.basename(place.file[0]) if place.file else ""
+            words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
         if symbols.functions[place].canonical in _FIRST:
             break
     return _BETWEEN.join(words)

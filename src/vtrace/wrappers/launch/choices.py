@@ -11,12 +11,15 @@ SWITCHES = {
     ),
     "io": ("VT_IOTRACE", "Record I/O calls", ""),
     "memory": ("VT_MEMTRACE", "Record malloc, free and the like", ""),
+    "locks": ("VT_PTHREAD", "Record calls of mutexes, condition variables and the like, with who holds a lock", ""),
     "openmp": ("VT_OMPTRACE", "Record OpenMP", "if the program uses OpenMP"),
     "python": ("VT_PYTRACE", "Record functions of Python programs", ""),
     "unify": ("VT_UNIFY", "Unify at the end and show a summary", "if this command starts all processes"),
 }
 """Name of --NAME and --no-NAME -> setting, help, default in words; "": off. Without either option the environment's
 setting applies, else the default."""
+ON = {"locks": "locks"}
+"""The value of a setting that its option switches on, where this is not yes."""
 
 VALUES = {
     "mpicc": ("--mpicc", "CMD", "Compiler command or library of the program's MPI [default: found automatically]."),

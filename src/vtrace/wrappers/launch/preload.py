@@ -16,7 +16,7 @@ from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
-from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
+from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
 from vtrace.wrappers.launch.counters import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
 
@@ -67,7 +67,7 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     """
     program = programs.find(words, start.environ, start.directory)
     made = Plan(program.words)
-    _set_settings(made, chosen)
+    _set_settings(made, chosen, start.environ)
     if chosen.counters:
         _set_counters(made, chosen.counters, start.environ)
     _set_names(made, program, chosen, start.environ)
@@ -89,7 +89,7 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
 def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """A plan for unknown programs, from the options alone. Raises VtraceError."""
     made = Plan([])
-    _set_settings(made, chosen)
+    _set_settings(made, chosen, environ)
     if chosen.counters:
         _set_counters(made, chosen.counters, environ)
     made.changes["VT_UNIFY"] = "no"
@@ -112,10 +112,16 @@ def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool)
     return option if option is not None else setting in YES or (default and setting not in NO)
 
 
-def _set_settings(made: Plan, chosen: Choices) -> None:
+def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
     for kind, option in chosen.switches.items():
-        if option is not None and kind != "unify":
-            made.changes[SWITCHES[kind][0]] = "yes" if option else "no"
+        setting = SWITCHES[kind][0]
+        if option is None or kind == "unify":
+            continue
+        if kind in ON and not option:  # the setting records more than this kind, which stays as it is
+            if environ.get(setting, "").lower() == ON[kind]:
+                made.changes[setting] = "yes"
+        else:
+            made.changes[setting] = ON.get(kind, "yes") if option else "no"
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
     if size := chosen.max_size:
@@ -330,7 +336,8 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         made.changes |= {"VT_SAMPLE_RATE": SAMPLE_RATE, "VT_SAMPLE_SIDECAR": "yes"}
         environ |= made.changes
     sampled = environ.get("VT_SAMPLE_RATE", "0") != "0"
-    recorded = bool(kinds or shim or linked or python or sampled)
+    locks = environ.get(SWITCHES["locks"][0], "").lower() == ON["locks"]
+    recorded = bool(kinds or shim or linked or python or sampled or locks)
     # The search reads the program and its libraries, so it runs only if the answer matters.
     functions = (chosen.functions or not recorded) and uses.functions(
         program, loaded, foreign=bool(environ.get("VT_FUNCTIONS"))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whom threads wait for, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.findings.run_facts import RunFacts, location_text, locations_text
+from vtrace.analysis.findings.thread_waits import API, CRITICAL, EXPLICIT, IMPLICIT, MUTEX, THREAD_BARRIER
+from vtrace.analysis.questions.path_sums import outermost
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Table, add_up, group
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+BARRIERS, LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
+"""Kinds of waits."""
+_MOST_OF, _SOME = 0.6, 0.02
+"""A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
+
+
+def by_region(waits: Table, *kinds: int) -> Iterator[tuple[Table, int, str]]:
+    """The waits of some kinds in each region, the path with the most time, and the time in words."""
+    waits = waits.take(np.isin(waits["kind"], kinds))
+    first, member = group([waits.paths["region"][waits["path"]]])
+    for number in range(len(first)):
+        mine = waits.take(member == number)
+        yield mine, int(mine["path"][np.argmax(mine["time_ns"])]), span(int(mine["time_ns"].sum()))
+
+
+def culprits_of(facts: RunFacts, waits: Table) -> list[int]:
+    """The partner that most time is waited for. If no partner is, the partner of each process for which most time of
+    this process is waited, if most time of all is waited for these partners together."""
+    first, member = group([waits["partner"]])
+    by, sums = waits["partner"][first], add_up(member, waits["time_ns"], len(first))
+    process = facts.trace.places.process[by]
+    whole, best = int(sums.sum()), int(np.argmax(sums))
+    if sums[best] >= _MOST_OF * whole:
+        return [int(by[best])] if by[best] >= 0 else []
+    found = {}
+    for number in np.unique(process[by >= 0]).tolist():
+        mine = np.flatnonzero((process == number) & (by >= 0))
+        most = int(mine[np.argmax(sums[mine])])
+        if sums[most] >= max(_MOST_OF * int(sums[mine].sum()), _SOME * whole):
+            found[int(by[most])] = int(sums[most])
+    return [*found] if sum(found.values()) >= _MOST_OF * whole else []
+
+
+def culprits_text(trace: Source, locations: list[int]) -> str:
+    """Locations of different processes in a sentence."""
+    if len(locations) < 2:
+        return location_text(trace, locations[0]) if locations else ""
+    names = {*trace.locations["name"][locations].tolist()}
+    return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
+
+
+def behind_locks(waits: Table, barriers: Table, path: int, culprits: list[int]) -> tuple[int, Table]:
+    """The ns that threads wait in barriers since others waited for locks before, and these waits for locks, in the same
+    construct: with culprits as much as they waited longer for locks. path: of the barriers."""
+    regions, above = waits.paths["region"], int(waits.paths["parent"][path])
+    inside = outermost(waits.paths["parent"], regions == regions[above]) > 0 if above > 0 else regions >= 0
+    locks = waits.take(np.isin(waits["kind"], LOCKS) & inside[waits["path"]])
+    count = 1 + max([0, *locks["location"].tolist(), *barriers["location"].tolist(), *culprits])
+    held, waited = (add_up(each["location"], each["time_ns"], count) for each in (locks, barriers))
+    if not culprits:
+        return min(int(held.sum()), int(waited.sum())), locks
+    return int(np.minimum(waited, np.maximum(0, held[culprits].max() - held)).sum()), locks

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about locks and conditions: which call waits, who holds the lock or signals, in which call, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.findings.culprits import BARRIERS, LOCKS, behind_locks, by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.lock_waits import Site, has_sites, site_of
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Table, add_up
+
+_MOST_OF, _ONLY = 0.6, 0.98
+"""A call with at least this share of a loss is named as its cause. A thread that waits for conditions for this share of
+its time does nothing else."""
+
+
+class _Calls:
+    """The calls of locks in single waits, as places in the program: by vtrace's record, else by the call path."""
+
+    def __init__(self, facts: RunFacts, waits: Table) -> None:
+        self.facts, self.waits, self.strings = facts, waits, facts.trace.definitions.strings
+        self.sites: dict[int, Site | None] = {-1: None}
+
+    def site(self, number: int) -> Site | None:
+        if number not in self.sites:
+            self.sites[number] = site_of(self.strings.get(number, ""))
+        return self.sites[number]
+
+    def text(self, site: int, path: int) -> str:
+        """A call in a sentence, "" if unknown: pthread_mutex_lock in take (pool.cpp:20)."""
+        known = self.site(site)
+        if known and path >= 0:
+            return f"{self.facts.region(path, self.waits.paths)} in {known}"
+        if path >= 0:
+            return place_text(self.facts.trace, self.waits.paths, path)
+        return str(known or "")
+
+    def groups(self) -> Iterator[Table]:
+        """The waits by the place of the call that waits."""
+        texts = np.array([self.text(*pair) for pair in zip(*self._pairs("site", "path"), strict=True)])
+        for text in np.unique(texts).tolist():
+            yield self.waits.take(texts == text)
+
+    def cause(self, mine: Table) -> tuple[str, Site | None]:
+        """The call that held the lock or signalled for most of the time of some waits, and its place; "", None for
+        none. Holders before the first wait may be known by a line in a header only: these count if no other does."""
+        known = np.array([self.site(number) is not None for number in mine["by_site"].tolist()], bool)
+        mine = mine.take(known) if known.any() else mine
+        of: dict[str, int] = {}
+        sites: dict[str, Site | None] = {}
+        pairs = zip(*(mine[name].tolist() for name in ("by_site", "partner_path", "time_ns")), strict=True)
+        for site, path, time in pairs:
+            text = self.text(site, path)
+            of[text], sites[text] = of.get(text, 0) + time, self.site(site)
+        best = max(of, key=lambda text: of[text])
+        return (best, sites[best]) if best and of[best] >= _MOST_OF * sum(of.values()) else ("", None)
+
+    def _pairs(self, *names: str) -> list[list[int]]:
+        return [self.waits[name].tolist() for name in names]
+
+
+def _waiting(facts: RunFacts, waits: Table, at: str) -> str:
+    """Who waits how long, and how often."""
+    count, locations = int(waits["count"].sum()), sorted({*waits["location"].tolist()})
+    loss = span(int(waits["time_ns"].sum()))
+    times = "once" if count == 1 else f"{count:,} times"
+    return f"{locations_text(facts.trace, locations)} wait{'s' * (len(locations) == 1)} {loss} {at}, {times}"
+
+
+def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int = 0, **values: Any) -> Finding:
+    """A finding about all of these waits. more: ns of other waits that belong to the loss."""
+    about = "openmp" if waits["kind"][0] in (CRITICAL, API) else "waits"
+    return facts.finding(
+        kind, int(waits["time_ns"].sum()) + more, path, waits.paths, locations=waits["location"],
+        processor_ns=int(waits["processor_ns"].sum()), evidence=("diagnose", "--about", about), **values,
+    )  # fmt: skip
+
+
+class _Behind:
+    """Waits in barriers for threads that waited for locks, which count in proportion to the waits for these locks."""
+
+    def __init__(self, facts: RunFacts, waits: Table) -> None:
+        """waits: all of threads."""
+        self._rate = np.zeros(waits.paths.rows)
+        for barriers, path, _ in by_region(waits, *BARRIERS):
+            ns, locks = behind_locks(waits, barriers, path, culprits_of(facts, barriers))
+            paths, share = np.unique(locks["path"]), ns / max(1, int(locks["time_ns"].sum()))
+            self._rate[paths] += share
+
+    def more(self, waits: Table) -> tuple[int, str]:
+        """The ns in barriers that belong to waits for locks, and words about these waits."""
+        more = round(float((self._rate[waits["path"]] * waits["time_ns"]).sum()))
+        return more, f", and {span(more)} in barriers for each other" * (more > 0)
+
+
+@rule(
+    FindingKind(
+        "lock",
+        "waits for locks and critical regions, with the holder if the locks were recorded, and in barriers for threads "
+        "that waited for them ([waits of threads](#waits-of-threads))",
+        about=("waits", "openmp"),
+        action="hold the lock for a shorter time, or use several locks",
+    )
+)
+def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for locks: by region; of pthreads with known calls, by the call that waits."""
+    facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
+    behind = _Behind(facts, waits)
+    known = single.take(single["kind"] == MUTEX)
+    if np.any(known["site"] >= 0):
+        waits = waits.take(waits["kind"] != MUTEX)
+        for mine in _Calls(facts, known).groups():
+            yield _of_holder(facts, mine, _Calls(facts, mine), behind=behind)
+    for mine, path, _ in by_region(waits, *LOCKS):
+        more, words = behind.more(mine)
+        text = _waiting(facts, mine, f"for the lock of {place_text(facts.trace, mine.paths, path)}") + words
+        culprit = culprits_text(facts.trace, culprits_of(facts, mine))
+        yield _finding(facts, "lock", mine, path, more=more, text=text, culprit=culprit)
+
+
+def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) -> Finding:
+    """The finding about the waits in one call."""
+    mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
+    longest = int(np.argmax(mine["time_ns"]))
+    path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
+    at = calls.text(int(mine["site"][longest]), path)
+    more, words = behind.more(mine)
+    text = _waiting(facts, mine, f"for the lock of {at}") + words
+    thread = culprits_text(facts.trace, culprits_of(facts, mine))
+    holds = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]
+    holds = holds[holds >= 0]
+    cause, where = calls.cause(mine)
+    if len(holds) and (thread or cause):
+        held = f"for {span(int(holds.mean()))}, at most {span(int(holds.max()))}"
+        since = "this call" if cause == at else cause
+        text += f"; {thread or 'a different thread each time'} holds it {held}" + f", after {since}" * bool(since)
+    culprit = ", ".join(filter(None, (thread, str(where or ""))))
+    values: dict[str, Any] = {"source": site.source} if site and site.source else {}
+    return _finding(facts, "lock", mine, path, more=more, text=text, culprit=culprit, **values)
+
+
+@rule(
+    FindingKind(
+        "condition",
+        "waits for a condition until another thread signals it, of threads but a process's first one and those that "
+        "only wait",
+        about=("waits",),
+        action="signal earlier, or give the waiting threads other work, or use fewer of them",
+    )
+)
+def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for a signal, by the call that waits; without recorded signals, all waits for conditions. A process's first
+    thread often waits for the result of others, and a thread that only waits serves rare events: neither loses time."""
+    facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
+    waits = waits.take(waits["kind"] == CONDITION)
+    waited = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows)
+    counts = waited < _ONLY * facts.times.sum(axis=1)
+    counts[np.array([*facts.masters.values()], np.int64)] = False
+    if has_sites(facts.trace):
+        single = single.take((single["kind"] == CONDITION) & counts[single["location"]])
+        calls = _Calls(facts, single)
+        yield from (_of_signal(facts, mine, calls) for mine in (calls.groups() if single.rows else ()))
+        return
+    for mine, path, _ in by_region(waits.take(counts[waits["location"]]), CONDITION):
+        text = _waiting(facts, mine, f"in {place_text(facts.trace, mine.paths, path)}") + ", for a signal from others"
+        yield _finding(facts, "condition", mine, path, text=text, certainty=BOUND)
+
+
+def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
+    """The finding about the waits in one call."""
+    mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
+    longest = int(np.argmax(mine["time_ns"]))
+    path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
+    text = _waiting(facts, mine, f"in {calls.text(int(mine['site'][longest]), path)}")
+    thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
+    late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
+    text += f"; {thread or 'a different thread each time'} signals {late}" + f", in {cause}" * bool(cause)
+    culprit = ", ".join(filter(None, (thread, str(where or ""))))
+    values: dict[str, Any] = {"source": site.source} if site and site.source else {}
+    return _finding(facts, "condition", mine, path, text=text, culprit=culprit, certainty=BOUND, **values)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Single waits for locks and conditions, with the holder of the lock or the thread that signals: who, in which call,
+how long. Calls have the places that vtrace records for threads that wait (csrc/threadwrap/lock_sites.c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.table import Array, Table
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+SITE, HOLDER, CONDITION_NUMBER = "lock call site", "holder call site", "condition"
+ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER)
+"""Attributes of the Enter of calls about conditions, and of the ThreadAcquireLock that ends a wait: strings that name a
+stack, and the number of a condition."""
+_BETWEEN = " <- "
+_HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
+_COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns".split()
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call in the program's own code. source: file:line, "" if unknown."""
+
+    function: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.source.rpartition('/')[2]})" if self.source else self.function
+
+
+def site_of(text: str) -> Site | None:
+    """The innermost call of a stack that is in the program's own code, as far as lines tell: not in headers of C++ and
+    in libraries; None for no such call."""
+    for call in text.split(_BETWEEN):
+        function, _, place = call.rpartition("@")
+        file, _, line = place.rpartition(":")
+        if file and line.isdecimal():
+            if not any(part in file for part in _HEADERS):
+                return Site(function, place)
+        elif function and ".so" not in place and not function.startswith("["):
+            return Site(function, "")
+    return None
+
+
+def has_sites(trace: Source) -> bool:
+    """True if waits for locks have the places of calls."""
+    return SITE in trace.attributes["name"].tolist()
+
+
+@dataclass(kw_only=True)
+class LockEvents:
+    """What a pass keeps about locks. calls: CALL, sorted by location and begin. acquired, released: (n, 5) process,
+    location, lock, order, time. values: (n, 4) location, time, place in ATTRIBUTES, value."""
+
+    calls: Array
+    acquired: Array
+    released: Array
+    values: Array
+
+    def value(self, name: str) -> dict[tuple[int, int], int]:
+        """The values of an attribute by location and time."""
+        mine = self.values[self.values[:, 2] == ATTRIBUTES.index(name)]
+        return {(int(row[0]), int(row[1])): int(row[3]) for row in mine}
+
+
+def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
+    """Rows of _COLUMNS for the calls of locks in which a thread waits: from its enter to the moment when it gets a lock
+    that another thread released meanwhile. hold: a number for each time that a lock was held."""
+    acquired, released = events.acquired, events.released
+    got = acquired[np.lexsort((acquired[:, 4], acquired[:, 1]))]
+    times = (events.calls["end"], acquired[:, 4], released[:, 4])
+    span = max([1, *(int(each.max()) + 1 for each in times if len(each))])
+    at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["begin"], "left")
+    given = {tuple(row[[0, 2, 3]].tolist()): row for row in released}
+    taken = {tuple(row[[0, 2, 3]].tolist()): row for row in acquired}
+    sites, by_sites = events.value(SITE), events.value(HOLDER)
+    numbers = {key: number for number, key in enumerate(taken)}
+    found: list[tuple[int, ...]] = []
+    for row, place in enumerate(at.tolist()):
+        location, begin, end = (int(mine[name][row]) for name in ("location", "begin", "end"))
+        if place >= len(got) or got[place, 1] != location or got[place, 4] > end:
+            continue
+        process, _, lock, order, when = got[place].tolist()
+        hold = (process, lock, order - 1)
+        if hold not in given or given[hold][4] <= begin or given[hold][1] == location:
+            continue
+        holder, left = int(given[hold][1]), int(given[hold][4])
+        since = int(taken[hold][4]) if hold in taken else -1
+        found.append((
+            int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(events.calls, holder, since),
+            begin, when - begin, sites.get((location, when), -1), by_sites.get((location, when), -1),
+            numbers.get(hold, -1), left - since if since >= 0 else -1,
+        ))  # fmt: skip
+    return found
+
+
+def _path(calls: Array, location: int, time: int) -> int:
+    """The path of the call of a lock on a location at a time, -1 for none."""
+    low, high = np.searchsorted(calls["location"], [location, location + 1])
+    row = low + int(np.searchsorted(calls["begin"][low:high], time, "right")) - 1
+    return int(calls["path"][row]) if row >= low and calls["end"][row] >= time >= 0 else -1
+
+
+def condition_waits(events: LockEvents, mine: Array, signals: Array) -> list[tuple[int, ...]]:
+    """Rows of _COLUMNS for the calls that wait for a condition which another thread signals meanwhile; the last signal
+    before the end ends the wait. Waits that time out are none: nobody is late."""
+    numbers, sites = events.value(CONDITION_NUMBER), events.value(SITE)
+    of: dict[tuple[int, int], list[int]] = {}
+    for row in np.argsort(signals["begin"], kind="stable").tolist():
+        number = numbers.get((int(signals["location"][row]), int(signals["begin"][row])))
+        if number is not None:
+            of.setdefault((int(signals["process"][row]), number), []).append(row)
+    begins = {key: signals["begin"][rows] for key, rows in of.items()}
+    found: list[tuple[int, ...]] = []
+    for call in mine:
+        location, begin = int(call["location"]), int(call["begin"])
+        key = int(call["process"]), numbers.get((location, begin), -1)
+        last = int(np.searchsorted(begins[key], call["end"], "right")) - 1 if key in begins else -1
+        by = signals[of[key][last]] if last >= 0 else None
+        if by is None or by["begin"] <= begin or by["location"] == location:
+            continue
+        where = sites.get((int(by["location"]), int(by["begin"])), -1)
+        time = int(by["begin"]) - begin
+        found.append((int(call["kind"]), int(call["path"]), location, int(by["location"]), int(by["path"]), begin, time,
+                      sites.get((location, begin), -1), where, -1, -1))  # fmt: skip
+    return found
+
+
+def table(rows: list[tuple[int, ...]], paths: Table) -> Table:
+    """The table of single waits: kind, path, location, begin, time_ns; of the holder or signaller partner,
+    partner_path; ids of strings site, by_site; hold, hold_ns: number and length of the time that the lock was held for.
+    -1: unknown."""
+    columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
+    return Table(dict(zip(_COLUMNS, columns, strict=True)), paths=paths)

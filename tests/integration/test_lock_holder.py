@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about locks and conditions: the thread, function and line of the calls that wait, and of those that make
+them wait, in programs that sleep with a lock, so that all times are known."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
+from support.tools import DEFAULTS, PROGRAMS, call, command
+
+PLANTS = PROGRAMS.parent / "planted" / "programs"
+LOSS = 5 * 40e6
+"""ns: rounds of the program, and the time of each."""
+
+
+def diagnosed(
+    program: Path, where: Path, what: str, *options: str, env: Mapping[str, str] = DEFAULTS
+) -> dict[str, Any]:
+    vtrace(where, "run", *options, "-o", "t", program, what, env=env)
+    unify(where, "t")
+    found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "--json", "t").stdout)
+    return found
+
+
+def of_locks(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in found["findings"] if one["kind"] in ("lock", "condition")]
+
+
+def place(source: Path, mark: str) -> str:
+    """The place of the line with a comment."""
+    lines = source.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if re.search(rf"/[/*] {mark}\b", line))
+    return f"{source.name}:{number}"
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "what"),
+    [
+        ("lock_holder.c", "-O2", "mutex"),
+        ("lock_holder.c", "-O0", "mutex"),
+        ("lock_holder.c", "-O2", "rwlock"),
+        ("lock_holder.c", "-O2", "spin"),
+        ("lock_holder.c", "-O2", "condition"),
+        ("lock_holder.cc", "-O2", "mutex"),
+        ("lock_holder.cc", "-O0", "mutex"),
+        ("lock_holder.cc", "-O2", "condition"),
+        ("lock_holder.cc", "-O0", "condition"),
+    ],
+)
+def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, flags: str, what: str) -> None:
+    path = PROGRAMS / source
+    compiler = "g++" if source.endswith("cc") else "gcc"
+    program = build(source, compiler=compiler, flags=(flags, "-g", "-pthread"), plain=True)
+    alone = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}  # the loss leaves out the holder's waits for a busy processor
+    (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=alone))
+    uses, keeps = place(path, f"USES {what}"), place(path, f"KEEPS {what}")
+    waits, holds = ("take", "put") if what == "condition" else ("use", "keep")
+    assert found["kind"] == ("condition" if what == "condition" else "lock")
+    assert re.fullmatch(rf"keeper, (.*::)?{holds}(\(\))? \({re.escape(keeps)}\)", found["culprit"])
+    assert 0.9 * LOSS <= found["loss_ns"] <= 2 * LOSS  # a busy machine wakes the sleeping keeper late
+    shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
+    assert re.search(rf"user waits .* in (.*::)?{waits}(\(\S*\))? \({re.escape(uses)}\), 5 times; keeper ", shown), (
+        shown
+    )
+
+
+@pytest.mark.parametrize("source", ["lock_holder.c", "lock_holder.cc"])
+def test_healthy(build: Builder, tmp_path: Path, source: str) -> None:
+    compiler = "g++" if source.endswith("cc") else "gcc"
+    program = build(source, compiler=compiler, flags=("-O2", "-g", "-pthread"), plain=True)
+    assert of_locks(diagnosed(program, tmp_path, "healthy", "--locks")) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--locks",)])
+def test_locks_to_record(build: Builder, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Without recorded locks it is unknown for what the threads wait."""
+    program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
+    found = diagnosed(program, tmp_path, "mutex", *options)
+    assert ("locks are not recorded: vtrace run --locks" in found["to_record"]) == (not options)
+    assert bool(of_locks(found)) == bool(options)
+
+
+def test_busy_threads_wait_for_no_lock(build: Builder, tmp_path: Path) -> None:
+    program = build(PLANTS / "thread_plants.c", flags=("-O2", "-g", "-lm", "-pthread"), plain=True)
+    vtrace(tmp_path, "run", "-o", "t", program, "healthy_threads", env=DEFAULTS | {"PLANT_COMPUTES": "1"})
+    unify(tmp_path, "t")
+    assert "--locks" not in vtrace(tmp_path, "diagnose", "t").stdout
+
+
+def test_while_unifying(build: Builder, tmp_path: Path) -> None:
+    """A diagnosis of the events that vtunify writes knows the calls, too."""
+    program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", program, "mutex", env=DEFAULTS)
+    shown = " ".join(call([*command("vtunify"), "--diagnose", "t"], tmp_path).stdout.split())
+    assert "keeper holds it for 4" in shown
+    assert f"in keep ({place(PROGRAMS / 'lock_holder.c', 'KEEPS mutex')})" in shown

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lock_holder WHAT: in each of 5 rounds a thread "keeper" has a lock, or does not signal a condition, for 40 ms, and a
+   thread "user" waits meanwhile. WHAT: mutex, rwlock, spin, condition; or healthy: the user needs another lock, and the
+   signal comes before the user waits. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS 5
+#define HELD 40 /* ms */
+#define KEEP __attribute__((noinline))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spin;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int items, held, used; /* held, used: rounds */
+static const char *what;
+
+static void work(int ms)
+{
+    struct timespec t = {0, ms * 1000000L};
+    nanosleep(&t, NULL);
+}
+
+static void until(const int *round, int n)
+{
+    while (__atomic_load_n(round, __ATOMIC_ACQUIRE) < n) work(1);
+}
+
+static void reached(int *round) { __atomic_fetch_add(round, 1, __ATOMIC_RELEASE); }
+
+KEEP static void keep(void)
+{
+    if (*what == 'r') pthread_rwlock_wrlock(&rwlock); /* KEEPS rwlock */
+    else if (*what == 's') pthread_spin_lock(&spin);  /* KEEPS spin */
+    else pthread_mutex_lock(&lock);                   /* KEEPS mutex */
+    reached(&held);
+    work(HELD);
+    if (*what == 'r') pthread_rwlock_unlock(&rwlock);
+    else if (*what == 's') pthread_spin_unlock(&spin);
+    else pthread_mutex_unlock(&lock);
+}
+
+KEEP static void use(void)
+{
+    pthread_mutex_t *mine = *what == 'h' ? &other : &lock;
+    if (*what == 'r') pthread_rwlock_wrlock(&rwlock); /* USES rwlock */
+    else if (*what == 's') pthread_spin_lock(&spin);  /* USES spin */
+    else pthread_mutex_lock(mine);                    /* USES mutex */
+    if (*what == 'r') pthread_rwlock_unlock(&rwlock);
+    else if (*what == 's') pthread_spin_unlock(&spin);
+    else pthread_mutex_unlock(mine);
+}
+
+KEEP static void put(void)
+{
+    pthread_mutex_lock(&lock);
+    items++;
+    pthread_cond_signal(&condition); /* KEEPS condition */
+    pthread_mutex_unlock(&lock);
+}
+
+KEEP static void take(void)
+{
+    pthread_mutex_lock(&lock);
+    while (!items) pthread_cond_wait(&condition, &lock); /* USES condition */
+    items--;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *keeper(void *unused)
+{
+    for (int n = 0; n < ROUNDS; n++) {
+        until(&used, n);
+        if (*what == 'c') work(HELD);
+        if (*what == 'c' || *what == 'h') put();
+        if (*what != 'c') keep();
+    }
+    return unused;
+}
+
+static void *user(void *unused)
+{
+    for (int n = 0; n < ROUNDS; n++) {
+        if (*what != 'c') until(&held, n + 1);
+        if (*what != 'c') use();
+        if (*what == 'h') work(HELD + 10); /* so that take() need not wait for the lock */
+        if (*what == 'c' || *what == 'h') take();
+        if (*what == 'c') work(5); /* a thread that only waits loses no time */
+        reached(&used);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[2];
+    what = argc > 1 ? argv[1] : "mutex";
+    pthread_spin_init(&spin, 0);
+    pthread_create(&threads[0], NULL, keeper, NULL);
+    pthread_setname_np(threads[0], "keeper");
+    pthread_create(&threads[1], NULL, user, NULL);
+    pthread_setname_np(threads[1], "user");
+    for (int n = 0; n < 2; n++) pthread_join(threads[n], NULL);
+    return 0;
+}
