@@ -48,7 +48,13 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
 
 
-@rule(FindingKind("drift", "[iterations](#iterations) that take longer and longer"))
+@rule(
+    FindingKind(
+        "drift",
+        "[iterations](#iterations) that take longer and longer",
+        explained_by=("noise", "oversubscribed"),  # the load of other programs may grow
+    )
+)
 def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The growth of iterations."""
     facts, iterations = diagnosis.facts, diagnosis.iterations
