@@ -42,7 +42,8 @@ def _construct(facts: RunFacts, waits: Table, path: int) -> int:
 
 def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) -> str:
     """The function below the construct of a barrier (the path of the waits) in which the culprits take longer than the
-    threads that wait. Without culprits the function whose times differ most between threads. "": unknown."""
+    threads that wait. Without culprits the function whose times differ most between threads, or that only some thread
+    calls before each barrier. "": unknown."""
     construct = _construct(facts, waits, path)
     regions = facts.paths["region"]
     within = (
@@ -52,13 +53,19 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     n = facts.numbers.take(
         (within & facts.working)[facts.numbers["path"]] & np.isin(facts.numbers["location"], threads)
     )
-    times = np.zeros((facts.trace.regions.rows, len(threads)), np.int64)
-    np.add.at(times, (regions[n["path"]], np.searchsorted(threads, n["location"])), n["exclusive"])
+    times, calls = np.zeros((2, facts.trace.regions.rows, len(threads)), np.int64)
+    at = regions[n["path"]], np.searchsorted(threads, n["location"])
+    np.add.at(times, at, n["exclusive"])
+    np.add.at(calls, at, n["calls"])
     here = np.isin(threads, culprits)
     if culprits and not here.all():
         more = times[:, here].mean(axis=1) - times[:, ~here].mean(axis=1)
     else:
-        more = (times.max(axis=1, keepdims=True) - times).sum(axis=1) / len(threads)
+        barrier = facts.numbers.take(regions[facts.numbers["path"]] == int(waits.paths["region"][path]))
+        count, whole = calls.sum(axis=1), times.sum(axis=1)
+        met = np.clip(count, 1, max(1, barrier["calls"].max(initial=1)))  # barriers before which it is called
+        in_turns = whole * np.maximum(0, len(threads) * met / np.maximum(1, count) - 1)
+        more = np.maximum((times.max(axis=1, keepdims=True) - times).sum(axis=1), in_turns) / len(threads)
     region = int(np.argmax(more))
     least = _UNEVEN * int(waits["time_ns"].sum()) / len(threads)
     if more[region] < max(least, 0 if culprits else _CLEARLY * float(np.sort(more)[-2:][0])):
