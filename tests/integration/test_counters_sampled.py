@@ -159,9 +159,10 @@ def test_local_files_and_vtunify_mpi(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_small_alternate_stack(build: Builder, tmp_path: Path) -> None:
-    """The handler leaves such a stack: reading files of the kernel takes more of it."""
+    """The handler leaves such a stack: reading files of the kernel takes more of it. A suspended machine takes few
+    samples in a short time."""
     program = build("sampled_altstack.c", flags=("-O1",), plain=True)
-    words = ["run", "--no-unify", "--sample=1000", "--counters", "cpu,sched-run,page-faults", program, "4096", "100"]
+    words = ["run", "--no-unify", "--sample=1000", "--counters", "cpu,sched-run,page-faults", program, "4096", "400"]
     done = vtrace(tmp_path, *words)
     assert done.stdout == "done\n"
     assert any(sample["counters"] for sample in samples(tmp_path, "sampled_altstack"))
