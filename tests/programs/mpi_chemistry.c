@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 0; i < steps; i++) {
-        sum += chemistry(i, rank == size - 1 ? 300000 : 100000);
+        sum += chemistry(i, rank == size - 1 ? 6000000 : 2000000);
         MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
     MPI_Finalize();
