@@ -13,7 +13,7 @@ import pytest
 from support import tools
 from support.build.builder import Builder
 from support.readers import words
-from support.tools import WAITS
+from support.tools import DEFAULTS
 from vtrace.io.local import records
 from vtrace.io.local.local_files import open_local, read_head
 
@@ -182,7 +182,7 @@ def test_a_wait_at_the_end_of_a_chunk_changes_no_event(
 
 
 def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
-    run(core, tmp_path, "wait-poll", **WAITS)
+    run(core, tmp_path, "wait-poll", **DEFAULTS)
     kinds = [r.kind for r in words.events(tmp_path / "t.1.events")]
     last = max(at for at, kind in enumerate(kinds) if kind == "LEAVE")
     assert kinds[last - 1] == "PROCESSOR_WAIT"
@@ -190,7 +190,7 @@ def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("who", ["main", "thread"])
 def test_waits_after_the_last_event(core: Path, tmp_path: Path, who: str) -> None:
-    run(core, tmp_path, "wait-last", who, **WAITS)
+    run(core, tmp_path, "wait-last", who, **DEFAULTS)
     name = "1.events" if who == "main" else "10001.events"
     found = words.events(tmp_path / f"t.{name}")
     assert [r.kind for r in found][-2:] == ["LEAVE", "PROCESSOR_WAIT"]
