@@ -389,9 +389,9 @@ enum vt_lost {
     X(NOTE, 25, "text:text") /* a comment on the whole run */                                                          \
     X(USER_COMM, 26, "id:id name:text") /* of USER_SEND and USER_RECV; equal names are the same communicator */        \
     X(MEMBER, 27, "of:2|9=vt_definition id:id group:text") /* a region or metric of the user's group */                \
-    X(SAMPLING, 28, "clock:1..3=vt_sample_clock period:u64 tick:u64 signal:u8 event:text? +sidecar:u8?") /* of the process; */      \
-    /* mean period and the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only. PERF: events in a */ \
-    /* period, and the event's name */                                                                                 \
+    X(SAMPLING, 28, "clock:1..3=vt_sample_clock period:u64 tick:u64 signal:u8 event:text? +sidecar:u8?")               \
+    /* of the process; mean period and the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only. */  \
+    /* PERF: events in a period, and the event's name. sidecar: VT_SAMPLE_SIDECAR */                                   \
     X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
     /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */                          \
     X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* code object: qualified name, first line, */ \

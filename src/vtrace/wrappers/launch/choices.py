@@ -83,7 +83,8 @@ FLAGS = {
     ),
     "no_sample": (
         "--no-sample",
-        "Take no samples [default: 100 per second beside the archive's events, without functions and counters].",
+        "Take no samples [default: 100 per second, beside the archive's events; none if functions or counters are "
+        "recorded].",
     ),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
