@@ -64,8 +64,8 @@ static int is_passing(long error)
 }
 
 /* Returns the ns that a thread has waited for a processor so far: the second number of schedstat (the kernel's
-   Documentation/scheduler/sched-stats.rst). thread: 0 for the calling one. Signals
-   are held, since a handler that leaves by siglongjmp would leave a descriptor open. */
+   Documentation/scheduler/sched-stats.rst). thread: 0 for the calling one. Signals are held, since a handler that leaves
+   by siglongjmp would leave a descriptor open. */
 static uint64_t waits_of(uint32_t thread)
 {
     char text[96];

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vtrace.analysis.activity import CLASS_OF, OPENMP, USER
 from vtrace.analysis.findings.diagnosis import Diagnosis
-from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.io_waits import COLLECTIVE
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import location_text, place_text
@@ -104,10 +105,20 @@ def tracing_time(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 @rule(FindingKind("computation", "no loss above 2 %: the function to look at, for `vtrace profile`", is_loss=False))
 def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """The region of the program's own code with the most time."""
+    """The function of the program's own code with the most time, by samples where no function was recorded."""
     facts = diagnosis.facts
-    own = np.where(facts.working, facts.exclusive(facts.rows), 0)
-    if not own.any():
+    sampled = facts.sampled.longer((), facts.rows, []) if facts.sampled else None
+    is_own = np.isin(CLASS_OF[facts.activity], (USER, OPENMP)) & facts.working
+    own = np.where(is_own, facts.exclusive(facts.rows), 0)
+    if sampled and sampled.ns * len(facts.rows) > own[1:].sum():
+        time = min(facts.whole, sampled.ns * len(facts.rows))  # the period of foreign samples is an estimate
+        yield facts.finding(
+            "computation", 0, 0, locations=facts.rows, share=time / facts.whole, certainty=ESTIMATE,
+            text=f"most time of the program's own code is in {sampled.text}: {span(time)}", region=sampled.names[-1],
+            source=sampled.source, callpath=sampled.names, evidence=("profile", "--by", "line"),
+        )  # fmt: skip
+        return
+    if not own[1:].any():
         return
     regions = facts.paths["region"]
     sums = np.zeros(facts.trace.regions.rows, np.int64)
@@ -115,7 +126,7 @@ def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
     text = f"most time of the program's own code is in {place_text(facts.trace, facts.paths, path)}: {span(time)}"
-    evidence = ("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",)
+    evidence = ("profile", "--by", "line") if facts.sampled else ("profile",)
     yield facts.finding(
         "computation", 0, path, locations=facts.rows, share=time / facts.whole, text=text, evidence=evidence
     )
