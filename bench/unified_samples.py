@@ -44,9 +44,9 @@ def writing(work: Path) -> float:
     taken: list[float] = []
     inner = kernel.Kernel.transcode
 
-    def timed(self: kernel.Kernel, *arguments: object) -> kernel.Transcoded:
+    def timed(self: kernel.Kernel, *arguments: object, **named: object) -> kernel.Transcoded:
         begin = time.thread_time()
-        result = inner(self, *arguments)  # type: ignore[arg-type]
+        result = inner(self, *arguments, **named)  # type: ignore[arg-type]
         taken.append(result.events / (time.thread_time() - begin) / 1e6)
         return result
 
