@@ -4,9 +4,6 @@
 
 #include <stdint.h>
 
-/* Finds the unwinder. Called where allocating memory is safe. */
-void vt_lock_sites_begin(void);
-
 /* The text with the stack of a call of a lock, for the attributes; 0: none. caller: return address in the program. The
    second function knows the stack of another thread by its innermost frame only. */
 uint32_t vt_lock_site(uintptr_t caller);

@@ -302,5 +302,5 @@ __attribute__((constructor)) static void choose(void)
     *(void **)&post = find(&call_sem_post);
     next_sem_post = post;
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
-    if (wanted) vt_lock_sites_begin();
+    if (wanted) (void)vt_call_sites_begin();
 }
