@@ -20,6 +20,10 @@ const struct vt_lock_attributes *vt_lock_attributes(void)
                                    VT_TYPE_STRING);
     all.holder = vt_define_attribute("holder call site", "the call by which another thread held the lock before",
                                      VT_TYPE_STRING);
+    all.read = vt_define_attribute(
+        "read lock", "number of the read-write lock that a reader releases while a writer waits", VT_TYPE_UINT64);
+    all.calls =
+        vt_define_attribute("read lock calls", "calls for reading since the one that got the lock", VT_TYPE_UINT64);
     all.condition = vt_define_attribute("condition", "number of the condition variable", VT_TYPE_UINT64);
     atomic_store(&state, 2);
     return &all;
