@@ -45,14 +45,27 @@ int vt_call_sites_begin(void)
     return backtrace != NULL;
 }
 
-static uint32_t define(const struct stack *s)
+static uint32_t define(const uintptr_t *at, uint32_t n)
 {
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
-    for (uint32_t i = 0; i < s->n; i++) vt_note_code(s->at[i]);
-    return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(s->at, s->n * sizeof *s->at)) ? id : 0;
+    for (uint32_t i = 0; i < n; i++) vt_note_code(at[i]);
+    return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(at, n * sizeof *at)) ? id : 0;
 }
 
 /* Two threads that define the same new stack at the same time define it twice; vtunify merges equal texts. */
+uint32_t vt_call_site_of(const uintptr_t *at, uint32_t n)
+{
+    uint64_t key = at[0];
+    for (uint32_t i = 1; i < n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + at[i];
+    struct site *all = atomic_load(&sites);
+    if (!all) all = vt_pages_once((void **)&sites, VT_CALL_SITES * sizeof *all);
+    struct site *site = all ? vt_table_entry(all, VT_CALL_SITES, sizeof *all, key ? key : 1) : NULL;
+    if (!site) return 0;
+    uint32_t id = VT_READ(site->id);
+    if (!id) VT_SET(site->id, id = define(at, n));
+    return id;
+}
+
 uint32_t vt_call_site(uintptr_t caller, uint32_t depth)
 {
     struct stack s;
@@ -62,13 +75,5 @@ uint32_t vt_call_site(uintptr_t caller, uint32_t depth)
     if (vt_suppressed) return 0; /* the unwinder calls functions that are recorded, too */
     if (depth > 1 && backtrace) (void)VT_OWN_WORK(backtrace(frame, &s));
     if (!s.n) s.at[s.n++] = caller - 1;
-    uint64_t key = s.at[0];
-    for (uint32_t i = 1; i < s.n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + s.at[i];
-    struct site *all = atomic_load(&sites);
-    if (!all) all = vt_pages_once((void **)&sites, VT_CALL_SITES * sizeof *all);
-    struct site *site = all ? vt_table_entry(all, VT_CALL_SITES, sizeof *all, key ? key : 1) : NULL;
-    if (!site) return 0;
-    uint32_t id = VT_READ(site->id);
-    if (!id) VT_SET(site->id, id = define(&s));
-    return id;
+    return vt_call_site_of(s.at, s.n);
 }

@@ -22,34 +22,7 @@ ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS)
 """Attributes of the Enter of calls about conditions, and of the ThreadAcquireLock that ends a wait: strings that name a
 stack, and the number of a condition. Of the Enter by which a reader releases a lock for which a writer waits: the
 number of the lock, and the reader's calls for reading since the one that got it, which SITE names."""
-_BETWEEN = " <- "
-_HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns".split()
-
-
-@dataclass(frozen=True)
-class Site:
-    """A call in the program's own code. source: file:line, "" if unknown."""
-
-    function: str
-    source: str
-
-    def __str__(self) -> str:
-        return f"{self.function} ({self.source.rpartition('/')[2]})" if self.source else self.function
-
-
-def site_of(text: str) -> Site | None:
-    """The innermost call of a stack that is in the program's own code, as far as lines tell: not in headers of C++ and
-    in libraries; None for no such call."""
-    for call in text.split(_BETWEEN):
-        function, _, place = call.rpartition("@")
-        file, _, line = place.rpartition(":")
-        if file and line.isdecimal():
-            if not any(part in file for part in _HEADERS):
-                return Site(function, place)
-        elif function and ".so" not in place and not function.startswith("["):
-            return Site(function, "")
-    return None
 
 
 def has_sites(trace: Source) -> bool:
