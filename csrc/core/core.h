@@ -362,6 +362,21 @@ static inline uint32_t vt_define_attribute(const char *name, const char *descrip
    definition that contains the address. */
 void vt_note_code(uintptr_t address);
 
+/* ---- Call sites ---- */
+#define VT_SITE_DEPTH 32u /* most calls of a site */
+#define VT_CALL_SITES 16384u /* entries of the table of all sites, of which a part stays free */
+/* Finds the unwinder. Called where allocating memory and loading libgcc_s are safe. Returns 0 if there is none: then a
+   site is the innermost call alone. */
+int vt_call_sites_begin(void);
+/* Returns the text of a call and its callers, for an attribute; 0: none, because there are too many. caller: return
+   address in the program; depth: at most so many calls, from 1 to VT_SITE_DEPTH. */
+uint32_t vt_call_site(uintptr_t caller, uint32_t depth);
+/* For the memory shim: the same without a lock, an allocation or a call of the loader, by the unwinder of samples
+   (csrc/sampling/allocation_sites.c); where that lacks a processor's rules, the innermost call alone. The first function
+   prepares it. */
+void vt_allocation_sites_begin(void);
+uint32_t vt_allocation_site(uintptr_t caller);
+
 #define VT_NO_LOCATION 0xffffffffu
 /* Returns the number of the calling thread's location in this process; VT_NO_LOCATION: the thread is not recorded. */
 uint32_t vt_location_number(void);

@@ -46,6 +46,7 @@ enum vt_slot {
     VT_SLOT_SAMPLER, /* csrc/sampling */
     VT_SLOT_COUNTERS, /* csrc/providers */
     VT_SLOT_SECTIONS, /* csrc/userwrap */
+    VT_SLOT_SITES, /* csrc/sampling */
     VT_SLOTS,
 };
 

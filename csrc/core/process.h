@@ -167,6 +167,9 @@ static inline VT_GENERAL_REGISTERS int vt_stack_holds(const struct vt_stack *sta
 /* Defines the region of a call; returns 0 if the call is not recorded. */
 uint32_t vt_call_define(struct vt_call *c);
 
+/* call_sites.c: returns the text of a stack, as vt_call_site. at: n return addresses less 1, innermost first. */
+uint32_t vt_call_site_of(const uintptr_t *at, uint32_t n);
+
 /* Returns the id of an attribute; defines it at its first use. Returns 0 if no id is left or nothing is
    recorded. */
 uint32_t vt_attribute_id(_Atomic uint32_t *id, const char *name, const char *description, enum vt_type type);

@@ -75,6 +75,8 @@ NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WH
        "bytes; calls for smaller blocks are not recorded, but count in the heap in use")
 NUMBER(VT_MEMTRACE_LIBRARIES, memtrace_libraries, YESNO, 0, 0, 1, NOTHING, "sections.md",
        "record the library that calls malloc and its family")
+NUMBER(VT_MEMTRACE_CALLSITES, memtrace_callsites, SIZE, 0, 0, UINT64_MAX / 2, NOTHING, "memory.md",
+       "record the callers of one allocation per so many bytes (vtrace run --memory: 32K); 0: none")
 NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
        "samples of each thread's call stack: a number per second (100), or an interval (10ms, 2s); 0: none")
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",

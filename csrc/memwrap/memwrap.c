@@ -2,7 +2,7 @@
 /* The memory shim (libvtrace-mem.so): wraps malloc and the related functions that glibc exports. Allocations by new and
    delete of C++, and by strdup, fopen or getline of libc, reach these functions, too.
 
-   This file owns the table of functions and the records, sums.c the sums of the threads, libraries.c the callers. In
+   This file owns the table of functions and the records, sums.c the sums of the threads, libraries.c and sites.c the callers. In
    this folder these rules always hold:
    - A wrapper calls the next definition exactly once and keeps its result and errno.
    - A wrapper allocates no memory by malloc and takes no lock.
@@ -163,6 +163,7 @@ static void attach(void)
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
     vt_libraries_begin(on && vt_setting("VT_MEMTRACE_LIBRARIES"));
     if (on) {
+        vt_sites_begin();
         vt_at_thread_end(at_thread_end);
         pthread_atfork(NULL, NULL, vt_sums_inherit);
     }
@@ -252,11 +253,21 @@ __attribute__((destructor)) static void at_end(void)
     at_thread_end();
 }
 
+static inline void site_of_next(size_t n, const void *caller)
+{
+    struct vt_sums *s = vt_sums_own();
+    if (VT_LIKELY(!vt_site_bytes)) return;
+    const int64_t bytes = n < INT32_MAX ? (int64_t)n : INT32_MAX;
+    s->until_site -= bytes;
+    if (VT_UNLIKELY(s->until_site <= 0)) vt_site_of_next(s, bytes, caller);
+}
+
 /* Before a call that allocates n bytes. Returns false if the call is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n, const void *caller)
 {
     if (!records() || n < threshold || VT_UNLIKELY(vt_suppressed) || !filter_accepts(function)) return false;
     vt_library_of_next(caller);
+    site_of_next(n, caller);
     vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, functions[function].region), n, 0, 0, 0, 2);
     return true;
 }
@@ -323,6 +334,7 @@ static bool enter_reallocate(enum function function, void *old, int64_t was, siz
     if (VT_UNLIKELY(vt_suppressed) || !records()) return false;
     if ((n < threshold && (uint64_t)was < threshold) || !filter_accepts(function)) return false;
     vt_library_of_next(caller);
+    site_of_next(n, caller);
     vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, functions[function].region), (uintptr_t)old, (uint64_t)was, n);
     return true;
 }

@@ -19,6 +19,9 @@ struct vt_sums {
     int64_t recorded_bytes, recorded_blocks; /* values in the thread's last record; VT_NEVER: no record */
     _Atomic(uint32_t) thread; /* thread id (gettid); 0: free */
     _Atomic(uint32_t) ended; /* destructors of the thread run: each change is recorded at once */
+    int64_t until_site; /* bytes until the next allocation whose callers are recorded */
+    uint64_t site_due, site_least; /* not before this time; the shortest search for callers; in ticks */
+    uint64_t random; /* state of the random numbers */
 } __attribute__((aligned(128))); /* processors fetch 64-byte lines in pairs, which two threads must not share */
 
 #define VT_NEVER (INT64_MIN / 2)
@@ -47,5 +50,14 @@ void vt_sums_collect(void);
 void vt_libraries_begin(int on);
 /* Writes the attribute of a recorded call, before its ENTER. caller: the return address of the call. */
 void vt_library_of_next(const void *caller);
+
+/* ---- sites.c: VT_MEMTRACE_CALLSITES ---- */
+
+extern uint64_t vt_site_bytes; /* mean bytes between two allocations whose callers are recorded; 0: none */
+/* Called once, when the shim is attached. */
+void vt_sites_begin(void);
+/* Writes the attribute with the callers of an allocation of n bytes, before its ENTER, unless this costs too much. s:
+   sums of the calling thread, whose until_site is used up. */
+void vt_site_of_next(struct vt_sums *s, int64_t n, const void *caller);
 
 #endif

@@ -25,8 +25,6 @@
 
 /* ---- sites.c: the setting VT_MPI_CALLSITES ---- */
 
-#define VT_SITE_DEPTH 32u /* largest value of the setting */
-
 extern _Atomic(uint32_t) vt_mpi_site_depth; /* frames of a call site; 0: off */
 /* Reads the setting, at the first MPI call. */
 void vt_mpi_sites_begin(void);

@@ -183,6 +183,8 @@ static void forget_unloaded_code(void)
 
 void vt_code_map_start(void)
 {
+    static _Atomic uint32_t started;
+    if (atomic_exchange(&started, 1)) return; /* samples and call sites of allocations need it */
     vt_on_unload(forget_unloaded_code);
     vt_module_prepare();
     make_locked();

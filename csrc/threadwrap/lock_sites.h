@@ -4,9 +4,6 @@
 
 #include <stdint.h>
 
-/* Finds the unwinder. Called where allocating memory is safe. */
-void vt_lock_sites_begin(void);
-
 /* The text with the stack of a call of a lock, for the attributes; 0: none. caller: return address in the program. The
    second function knows the stack of another thread by its innermost frame only. */
 uint32_t vt_lock_site(uintptr_t caller);
@@ -14,7 +11,7 @@ uint32_t vt_lock_site_of(uintptr_t caller);
 
 /* The attributes of waits; 0: none. Defined by the first call. */
 struct vt_lock_attributes {
-    uint32_t site, holder, condition;
+    uint32_t site, holder, condition, read, calls;
 };
 const struct vt_lock_attributes *vt_lock_attributes(void);
 

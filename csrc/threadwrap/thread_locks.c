@@ -22,7 +22,8 @@ struct lock {
     uint32_t site; /* stack of the call that got the lock; 0: only its return address is known */
     uintptr_t at; /* this return address */
     uint32_t asked; /* a thread has waited: the next call notes its stack, too */
-    _Atomic uint32_t waiting; /* threads that wait for a condition */
+    _Atomic uint32_t waiting; /* threads that wait for a condition, or for a lock that another thread has */
+    _Atomic uint32_t readers; /* threads that have a read-write lock for reading */
 };
 
 static struct lock *_Atomic locks;
@@ -47,18 +48,25 @@ struct attempt {
     struct lock *lock; /* NULL: not recorded */
     uintptr_t at; /* return address of the call */
     uint32_t site, count; /* stack of the call, 0: not known; acquisitions of the lock until the call */
-    int waits; /* another thread has the lock */
+    enum { GETS_IT, WAITS_FOR_WRITER, WAITS_FOR_READERS } waits; /* for others that have the lock */
 };
 
-/* A call while another thread has the lock. It unwinds before it waits, so that nobody waits for the unwinding. */
+/* A call while other threads have the lock. It unwinds before it waits, so that nobody waits for the unwinding. */
 static __attribute__((noinline)) struct attempt attempt_late(struct attempt a)
 {
     const uint32_t owner = VT_READ(a.lock->owner);
     if (owner == me()) return a;
-    a.waits = owner > 0;
-    if (!owner) VT_SET(a.lock->asked, 0);
+    if (owner) a.waits = WAITS_FOR_WRITER;
+    else if (atomic_load_explicit(&a.lock->readers, memory_order_relaxed)) a.waits = WAITS_FOR_READERS;
+    if (a.waits) atomic_fetch_add(&a.lock->waiting, 1);
+    else VT_SET(a.lock->asked, 0);
     a.site = vt_lock_site(a.at);
     return a;
+}
+
+static inline __attribute__((always_inline)) void attempt_ends(const struct attempt *a)
+{
+    if (VT_UNLIKELY(a->waits)) atomic_fetch_sub(&a->lock->waiting, 1);
 }
 
 static inline __attribute__((always_inline)) struct attempt attempt(const volatile void *address, uintptr_t at)
@@ -67,7 +75,8 @@ static inline __attribute__((always_inline)) struct attempt attempt(const volati
     struct attempt a = {l, at, 0, 0, 0};
     if (!l) return a;
     a.count = VT_READ(l->count);
-    if (VT_UNLIKELY(VT_READ(l->owner) | VT_READ(l->asked))) return attempt_late(a);
+    const uint32_t readers = atomic_load_explicit(&l->readers, memory_order_relaxed);
+    if (VT_UNLIKELY(VT_READ(l->owner) | VT_READ(l->asked) | readers)) return attempt_late(a);
     return a;
 }
 
@@ -77,7 +86,8 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
     struct lock *l = a.lock;
     const struct vt_lock_attributes *attributes = vt_lock_attributes();
     const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
-    const uint32_t holder = l->site ? l->site : l->at ? vt_lock_site_of(l->at) : 0;
+    const int was_read = a.waits == WAITS_FOR_READERS && l->count == a.count + 1; /* read_unlock tells it */
+    const uint32_t holder = was_read || !l->at ? 0 : l->site ? l->site : vt_lock_site_of(l->at);
     uint64_t words[6];
     unsigned n = 0;
     VT_SET(l->asked, 1);
@@ -130,6 +140,59 @@ static uint32_t released(const volatile void *address, uint32_t region, int all)
     VT_SET(l->owner, 0);
     vt_write_3(VT_HEAD(VT_K_ENTER, 0, region), VT_HEAD(VT_K_RELEASE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l));
     return depth;
+}
+
+/* ---- Readers of read-write locks. OTF2's locks have one holder, so only a release for which a writer waits is
+   recorded, with the call that got the lock ---- */
+
+#define READS 8u /* most locks that a thread has for reading at one time; further ones are not known */
+
+static _Thread_local struct {
+    struct lock *lock; /* NULL: free */
+    uintptr_t at; /* return address of the call that got the lock */
+    uint32_t site, call; /* its stack, 0: not known; its number */
+} reads[READS] __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t read_calls __attribute__((tls_model("initial-exec"))); /* recorded calls so far */
+
+/* After a call that has got a lock for reading, or that has failed. */
+static void read_lock(const volatile void *address, uintptr_t at, int has_lock)
+{
+    const uint32_t call = ++read_calls;
+    struct lock *l = has_lock && me() ? lock_of(address) : NULL;
+    uint32_t site = 0;
+    for (unsigned i = 0; l && i < READS; i++) {
+        if (reads[i].lock) continue;
+        atomic_fetch_add(&l->readers, 1);
+        if (VT_UNLIKELY(VT_READ(l->asked))) {
+            if (!atomic_load(&l->waiting)) VT_SET(l->asked, 0);
+            site = vt_lock_site(at);
+        }
+        reads[i].lock = l;
+        reads[i].at = at;
+        reads[i].site = site;
+        reads[i].call = call;
+        return;
+    }
+}
+
+/* Writes the attributes of the next ENTER, if a writer waits. Returns 0 if this thread does not have the lock for
+   reading. */
+static int read_unlock(const volatile void *address)
+{
+    struct lock *l = me() ? lock_of(address) : NULL;
+    for (unsigned i = READS; l && i-- > 0;) {
+        if (reads[i].lock != l) continue;
+        reads[i].lock = NULL;
+        atomic_fetch_sub(&l->readers, 1);
+        const struct vt_lock_attributes *attributes = atomic_load(&l->waiting) ? vt_lock_attributes() : NULL;
+        if (!attributes || !attributes->read || !attributes->calls || !attributes->site) return 1;
+        const uint32_t site = reads[i].site ? reads[i].site : vt_lock_site_of(reads[i].at);
+        vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->read), number_of(l));
+        vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->calls), read_calls - reads[i].call);
+        if (site) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site), site);
+        return 1;
+    }
+    return 0;
 }
 
 /* ---- Conditions: which calls of a signal end which waits ---- */
@@ -214,8 +277,12 @@ static void *find(struct vt_call *c)
 
 #define LOCKS_IT(function, parameters, arguments)                                                                      \
     RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region);                                   \
-           const struct attempt a = attempt(mutex, CALLER),                                                            \
+           const struct attempt a = attempt(mutex, CALLER), attempt_ends(&a);                                          \
            !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
+
+#define READS_IT(function, parameters, arguments)                                                                      \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region), vt_leave(region);                 \
+           read_lock(lock, CALLER, !r))
 
 #define UNLOCKS_IT(function, type)                                                                                     \
     RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), released(mutex, region, 0), vt_leave(region))
@@ -267,13 +334,15 @@ SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
 PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
 
 /* A writer holds the lock. Several readers may have it, so their locks are not recorded as acquired. */
-PLAIN(pthread_rwlock_rdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
-PLAIN(pthread_rwlock_tryrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock))
-PLAIN(pthread_rwlock_timedrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, TIME), (lock, until))
+READS_IT(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock))
+READS_IT(pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock), (lock))
+READS_IT(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, TIME), (lock, until))
 LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex))
 LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex))
 LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until))
-UNLOCKS_IT(pthread_rwlock_unlock, pthread_rwlock_t)
+RECORD(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock),
+       if (read_unlock(lock)) vt_enter(region);
+       else released(lock, region, 0), vt_leave(region))
 
 LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex))
 LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex))
@@ -289,7 +358,7 @@ PLAIN(sem_post, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
 LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
 WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
       (condition, mutex, clock, until))
-PLAIN(pthread_rwlock_clockrdlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until))
+READS_IT(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until))
 LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
 PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until))
 #endif
@@ -302,5 +371,5 @@ __attribute__((constructor)) static void choose(void)
     *(void **)&post = find(&call_sem_post);
     next_sem_post = post;
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
-    if (wanted) vt_lock_sites_begin();
+    if (wanted) (void)vt_call_sites_begin();
 }

@@ -47,6 +47,7 @@ def place(source: Path, mark: str) -> str:
         ("lock_holder.c", "-O2", "mutex"),
         ("lock_holder.c", "-O0", "mutex"),
         ("lock_holder.c", "-O2", "rwlock"),
+        ("lock_holder.c", "-O2", "lookup"),
         ("lock_holder.c", "-O2", "spin"),
         ("lock_holder.c", "-O2", "condition"),
         ("lock_holder.cc", "-O2", "mutex"),
@@ -62,7 +63,7 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     alone = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}  # the loss leaves out the holder's waits for a busy processor
     (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=alone))
     uses, keeps = place(path, f"USES {what}"), place(path, f"KEEPS {what}")
-    waits, holds = ("take", "put") if what == "condition" else ("use", "keep")
+    waits, holds = {"condition": ("take", "put"), "lookup": ("change", "look_up")}.get(what, ("use", "keep"))
     assert found["kind"] == ("condition" if what == "condition" else "lock")
     assert re.fullmatch(rf"keeper, (.*::)?{holds}(\(\))? \({re.escape(keeps)}\)", found["culprit"])
     assert 0.9 * LOSS <= found["loss_ns"] <= 2 * LOSS  # a busy machine wakes the sleeping keeper late

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from support.build.builder import Builder
 from support.build.run import record, run, unify
 from support.build.run import vtrace as command
 from support.readers import archive
+from support.tools import PROGRAMS
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.memory_findings import _is_leak
@@ -100,11 +102,62 @@ def test_parts_and_order(build: Builder, tmp_path: Path) -> None:
     assert trace.diagnosis(Selection.of(stop=trace.duration // 2)).blocks is None
 
 
+def line_of(mark: str) -> str:
+    """The place of the line with a comment."""
+    lines = (PROGRAMS / "blocks.c").read_text().splitlines()
+    return f"blocks.c:{next(n for n, line in enumerate(lines, 1) if f'/* {mark}' in line)}"
+
+
+def test_a_leak_by_its_caller(build: Builder, tmp_path: Path) -> None:
+    """Without functions the callers of a sample name function and line, also of blocks as large as others that are
+    freed; the numbers are exact if only one caller has such blocks."""
+    program = build("blocks.c", flags=(*FLAGS, "-g"), plain=True)
+    printed = command(tmp_path, "run", "--unify", "--memory", program, "twins").stderr
+    trace = vtrace.open(tmp_path / "blocks.trace")
+    (found,) = findings(trace)
+    text = f"malloc in work ({line_of('TWIN')}) allocates {BLOCKS} blocks of {BYTES:,} bytes that are never freed"
+    assert found.text.startswith(f"{text}, all through the run: ")
+    assert text in " ".join(printed.split())
+    assert found.source.endswith(f"/{line_of('TWIN')}")
+    assert found.certainty == "estimate"
+    assert not trace.diagnosis(Selection()).to_record
+    rows = {(*row["callpath"], row["defined"].rpartition("/")[2]): row for row in allocations(tmp_path)}
+    size = BLOCKS * BYTES
+    leak = rows["main", "work", "malloc", line_of("TWIN")]
+    spare = rows["main", "work", "spare", "malloc", line_of("SPARE")]
+    assert [leak[name] for name in NUMBERS] == [BLOCKS, size, BLOCKS, size, size]
+    assert [spare[name] for name in NUMBERS][:4] == [BLOCKS, size, 0, 0]
+    said = command(tmp_path, "profile", "blocks", "--by", "allocation").stdout
+    assert "the callers of a sample of the allocations are known, so numbers by caller are estimates" in said
+
+
+def test_often_by_its_caller(build: Builder, tmp_path: Path) -> None:
+    """A finding about many short-lived blocks names the caller, too."""
+    program = build("blocks.c", flags=(*FLAGS, "-g"), plain=True)
+    command(tmp_path, "run", "--unify", "--memory", program, "often")
+    (found,) = findings(vtrace.open(tmp_path / "blocks.trace"))
+    assert re.match(r"malloc in often \(blocks\.c:\d+\) allocates 200,000 blocks \(", found.text)
+
+
+def test_sampled_callers_cost_no_exact_number(build: Builder, tmp_path: Path) -> None:
+    """The blocks of all callers together are those of the run without callers."""
+    sums = []
+    for sites in ("0", "1K", "32K"):
+        trace = unnamed(build, tmp_path, "ring", VT_MEMTRACE_CALLSITES=sites)
+        found = blocks_of(trace)
+        assert any(found.sites.values()) == (sites != "0")
+        names = trace.regions["name"][found.paths["region"][found.by_path["path"]]]
+        sums.append([int(found.by_path[name][names == "malloc"].sum()) for name in NUMBERS])
+    assert sums[0] == sums[1] == sums[2]
+
+
 def test_a_leak_without_functions(build: Builder, tmp_path: Path) -> None:
-    """Without functions all allocations have one call path: blocks of one size are the place, and a line says what to
-    record. The diagnosis that vtrace run prints is the same."""
+    """Without functions and callers all allocations have one call path: blocks of one size are the place, and a line
+    says what to record. The diagnosis that vtrace run prints is the same."""
     program = build("blocks.c", flags=FLAGS, plain=True)
-    printed = command(tmp_path, "run", "--unify", "--memory", program, "leak").stderr
+    printed = command(
+        tmp_path, "run", "--unify", "--memory", program, "leak", env={"VT_MEMTRACE_CALLSITES": "0"}
+    ).stderr
     trace = vtrace.open(tmp_path / "blocks.trace")
     (found,) = findings(trace)
     text = f"malloc, called by functions that were not recorded, allocates {BLOCKS} blocks of {BYTES:,} bytes that are"
@@ -155,6 +208,7 @@ def test_cplusplus(build: Builder, tmp_path: Path, plain: bool) -> None:
         trace = vtrace.open(tmp_path / "blocks.trace")
     (found,) = findings(trace)
     counted = "512 blocks of 512 bytes" if plain else "512 blocks with 262,144 bytes"
+    assert not plain or found.text.startswith("malloc in Mesh::add(int) allocates ")
     assert f"allocates {counted} that are never freed" in found.text
     assert plain or found.callpath == ("main", "Mesh::add(int)", "malloc")
 

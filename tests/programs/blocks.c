@@ -21,11 +21,16 @@ static KEEP void pause_shortly(void)
     nanosleep(&step, NULL);
 }
 
+static KEEP void *spare(void) { return malloc(BYTES); /* SPARE */ }
+
 static KEEP void work(int i)
 {
     static uint32_t random = 1;
     if (is("leak")) kept[0] = malloc(BYTES); /* PLANTED: nothing knows the block before */
-    else if (is("cache")) kept[i] = malloc(BYTES);
+    else if (is("twins")) {
+        kept[0] = malloc(BYTES); /* TWIN */
+        free(spare());
+    } else if (is("cache")) kept[i] = malloc(BYTES);
     else if (is("half") && i < MOST / 2) kept[i] = malloc(BYTES);
     else if (is("ring")) {
         random = random * 1103515245 + 12345;

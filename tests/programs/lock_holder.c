@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lock_holder WHAT: in each of 5 rounds a thread "keeper" has a lock, or does not signal a condition, for 40 ms, and a
-   thread "user" waits meanwhile. WHAT: mutex, rwlock, spin, condition; or healthy: the user needs another lock, and the
-   signal comes before the user waits. */
+   thread "user" waits meanwhile. WHAT: mutex, rwlock, spin, condition; lookup: the keeper has two read-write locks for
+   reading, as a third thread has for a shorter time, and the user wants to write; or healthy: the user needs another
+   lock, and the signal comes before the user waits. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #define KEEP __attribute__((noinline))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER, table = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int items, held, used; /* held, used: rounds */
@@ -31,6 +32,24 @@ static void until(const int *round, int n)
 }
 
 static void reached(int *round) { __atomic_fetch_add(round, 1, __ATOMIC_RELEASE); }
+
+/* The lock of another table is got last and released first. */
+KEEP static void look_up(int ms)
+{
+    pthread_rwlock_rdlock(&table); /* KEEPS lookup */
+    pthread_rwlock_rdlock(&rwlock);
+    reached(&held);
+    work(5);
+    pthread_rwlock_unlock(&rwlock);
+    work(ms - 5);
+    pthread_rwlock_unlock(&table);
+}
+
+KEEP static void change(void)
+{
+    pthread_rwlock_wrlock(&table); /* USES lookup */
+    pthread_rwlock_unlock(&table);
+}
 
 KEEP static void keep(void)
 {
@@ -77,7 +96,8 @@ static void *keeper(void *unused)
         until(&used, n);
         if (*what == 'c') work(HELD);
         if (*what == 'c' || *what == 'h') put();
-        if (*what != 'c') keep();
+        if (*what == 'l') look_up(HELD);
+        else if (*what != 'c') keep();
     }
     return unused;
 }
@@ -85,8 +105,9 @@ static void *keeper(void *unused)
 static void *user(void *unused)
 {
     for (int n = 0; n < ROUNDS; n++) {
-        if (*what != 'c') until(&held, n + 1);
-        if (*what != 'c') use();
+        if (*what != 'c') until(&held, *what == 'l' ? 2 * n + 2 : n + 1);
+        if (*what == 'l') change();
+        else if (*what != 'c') use();
         if (*what == 'h') work(HELD + 10); /* so that take() need not wait for the lock */
         if (*what == 'c' || *what == 'h') take();
         if (*what == 'c') work(5); /* a thread that only waits loses no time */
@@ -95,15 +116,25 @@ static void *user(void *unused)
     return unused;
 }
 
+static void *reader(void *unused)
+{
+    for (int n = 0; n < ROUNDS; n++) {
+        until(&used, n);
+        look_up(HELD / 4);
+    }
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
-    pthread_t threads[2];
+    pthread_t threads[3];
     what = argc > 1 ? argv[1] : "mutex";
     pthread_spin_init(&spin, 0);
     pthread_create(&threads[0], NULL, keeper, NULL);
     pthread_setname_np(threads[0], "keeper");
     pthread_create(&threads[1], NULL, user, NULL);
     pthread_setname_np(threads[1], "user");
-    for (int n = 0; n < 2; n++) pthread_join(threads[n], NULL);
+    if (*what == 'l') pthread_create(&threads[2], NULL, reader, NULL);
+    for (int n = 0; n < (*what == 'l' ? 3 : 2); n++) pthread_join(threads[n], NULL);
     return 0;
 }

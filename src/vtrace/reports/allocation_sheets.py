@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.call_sites import sites_of
 from vtrace.analysis.findings.run_facts import path_source
 from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
 from vtrace.analysis.questions.profile import path_names
@@ -50,12 +51,10 @@ def sheet(
     chosen = np.unique(trace.places.process[window.rows(trace)])
     names = trace.regions["name"]
     kept = np.isin(blocks.by_path["process"], chosen) & patterns.paths(blocks.paths, names)[blocks.by_path["path"]]
-    table = _joined(blocks.by_path.take(kept))
     begin, end = window.ends(trace)
     seconds = max(end - begin, 1) / 1e9
-    for row in table.records():
-        path = row.pop("path")
-        known: Row = {"callpath": path_names(blocks.paths, names, path), "defined": _defined(trace, blocks.paths, path)}
+    for (callpath, defined), row in by_callers(trace, blocks, blocks.by_path.take(kept)).items():
+        known: Row = {"callpath": callpath, "defined": defined}
         made.rows.append(row | known | {"calls_per_s": row["calls"] / seconds})
     key = _SORTS.get(sort, "never_freed_bytes")
     made.rows.sort(key=lambda row: row["callpath"])
@@ -65,10 +64,26 @@ def sheet(
     return made.cut(len(made.rows) if most is None else most, ALL), [*_notes(blocks, window), *met.problems]
 
 
+def by_callers(trace: Trace, blocks: HeapBlocks, table: Table) -> dict[tuple[tuple[str, ...], str], Row]:
+    """The sums of rows of blocks.by_path by the names of the call path, with the functions of its site, and by the
+    file:line of the innermost function."""
+    names, strings = trace.regions["name"], trace.definitions.strings
+    found: dict[tuple[tuple[str, ...], str], Row] = {}
+    for row in _joined(table).records():
+        path, calls = row["path"], sites_of(strings.get(row["site"], ""))
+        callpath = (*(call.function for call in reversed(calls)), *path_names(blocks.paths, names, path))
+        sums = found.setdefault(
+            (callpath, calls[0].source if calls else _defined(trace, blocks.paths, path)), dict.fromkeys(_NUMBERS, 0)
+        )
+        for name in _NUMBERS:
+            sums[name] += row[name]
+    return found
+
+
 def _joined(table: Table) -> Table:
     """The sums over all processes."""
-    first, member = group([table["path"]])
-    sums: dict[str, Any] = {"path": table["path"][first]}
+    first, member = group([table["path"], table["site"]])
+    sums: dict[str, Any] = {name: table[name][first] for name in ("path", "site")}
     for name in _NUMBERS:
         sums[name] = np.zeros(len(first), np.int64)
         np.add.at(sums[name], member, table[name])
@@ -90,6 +105,8 @@ def _heaps(trace: Trace, blocks: HeapBlocks, chosen: Array) -> Iterator[str]:
     names = process_names(trace)
     for row in rows.take(slice(_HEAPS)).records():
         yield f"at peak: {names[row['process']]} has {row['peak_bytes']:,} bytes after {span(row['peak_ns'])}"
+    if any(blocks.sites.values()):
+        yield "the callers of a sample of the allocations are known, so numbers by caller are estimates"
 
 
 def _notes(blocks: HeapBlocks, window: Selection) -> Iterator[str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.call_sites import Site, site_of
 from vtrace.analysis.findings.culprits import BARRIERS, LOCKS, behind_locks, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.lock_waits import Site, has_sites, site_of
+from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX
 from vtrace.analysis.questions.timeline_data import span

@@ -4,48 +4,25 @@ how long. Calls have the places that vtrace records for threads that wait (csrc/
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.table import Array, Table
+from vtrace.io.archive.batches import NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 SITE, HOLDER, CONDITION_NUMBER = "lock call site", "holder call site", "condition"
-ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER)
+READ, READ_CALLS = "read lock", "read lock calls"
+ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS)
 """Attributes of the Enter of calls about conditions, and of the ThreadAcquireLock that ends a wait: strings that name a
-stack, and the number of a condition."""
-_BETWEEN = " <- "
-_HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
+stack, and the number of a condition. Of the Enter by which a reader releases a lock for which a writer waits: the
+number of the lock, and the reader's calls for reading since the one that got it, which SITE names."""
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns".split()
-
-
-@dataclass(frozen=True)
-class Site:
-    """A call in the program's own code. source: file:line, "" if unknown."""
-
-    function: str
-    source: str
-
-    def __str__(self) -> str:
-        return f"{self.function} ({self.source.rpartition('/')[2]})" if self.source else self.function
-
-
-def site_of(text: str) -> Site | None:
-    """The innermost call of a stack that is in the program's own code, as far as lines tell: not in headers of C++ and
-    in libraries; None for no such call."""
-    for call in text.split(_BETWEEN):
-        function, _, place = call.rpartition("@")
-        file, _, line = place.rpartition(":")
-        if file and line.isdecimal():
-            if not any(part in file for part in _HEADERS):
-                return Site(function, place)
-        elif function and ".so" not in place and not function.startswith("["):
-            return Site(function, "")
-    return None
 
 
 def has_sites(trace: Source) -> bool:
@@ -55,18 +32,49 @@ def has_sites(trace: Source) -> bool:
 
 @dataclass(kw_only=True)
 class LockEvents:
-    """What a pass keeps about locks. calls: CALL, sorted by location and begin. acquired, released: (n, 5) process,
-    location, lock, order, time. values: (n, 4) location, time, place in ATTRIBUTES, value."""
+    """What a pass keeps about locks. calls, reads: CALL, sorted by location and begin; reads: calls that get a lock for
+    reading, all or none. acquired, released: (n, 5) process, location, lock, order, time. values: (n, 4) location,
+    time, place in ATTRIBUTES, value. process: of each location."""
 
     calls: Array
+    reads: Array
     acquired: Array
     released: Array
     values: Array
+    process: Array
 
     def value(self, name: str) -> dict[tuple[int, int], int]:
         """The values of an attribute by location and time."""
         mine = self.values[self.values[:, 2] == ATTRIBUTES.index(name)]
         return {(int(row[0]), int(row[1])): int(row[3]) for row in mine}
+
+
+class _Readers:
+    """The releases of locks by readers for which a writer waits."""
+
+    def __init__(self, events: LockEvents) -> None:
+        self._events, self._sites = events, events.value(SITE)
+        self._of: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        """By process and lock: time, location, calls for reading since."""
+        since = events.value(READ_CALLS)
+        for (location, time), lock in events.value(READ).items():
+            key = int(events.process[location]), lock
+            self._of.setdefault(key, []).append((time, location, since.get((location, time), 0)))
+        for found in self._of.values():
+            found.sort()
+
+    def last(self, process: int, lock: int, *, begin: int, end: int) -> tuple[int, int, int, int] | None:
+        """The last release in a wait: location, times of the acquisition (-1: unknown) and the release, call site."""
+        found = self._of.get((process, lock), [])
+        at = bisect_right(found, (end, NEVER, 0)) - 1
+        if at < 0 or found[at][0] <= begin:
+            return None
+        time, location, calls = found[at]
+        reads = self._events.reads
+        low, high = np.searchsorted(reads["location"], [location, location + 1])
+        row = low + int(np.searchsorted(reads["end"][low:high], time, "right")) - 1 - calls
+        since = int(reads["end"][row]) if row >= low else -1
+        return location, since, time, self._sites.get((location, time), -1)
 
 
 def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
@@ -81,6 +89,8 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     taken = {tuple(row[[0, 2, 3]].tolist()): row for row in acquired}
     sites, by_sites = events.value(SITE), events.value(HOLDER)
     numbers = {key: number for number, key in enumerate(taken)}
+    readers, calls = _Readers(events), np.concatenate([events.calls, events.reads])
+    calls = calls[np.lexsort((calls["begin"], calls["location"]))]
     found: list[tuple[int, ...]] = []
     for row, place in enumerate(at.tolist()):
         location, begin, end = (int(mine[name][row]) for name in ("location", "begin", "end"))
@@ -88,14 +98,17 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
             continue
         process, _, lock, order, when = got[place].tolist()
         hold = (process, lock, order - 1)
-        if hold not in given or given[hold][4] <= begin or given[hold][1] == location:
+        if read := readers.last(process, lock, begin=begin, end=when):
+            holder, since, left, by_site = read
+            number = numbers.setdefault((-1, holder, left), len(numbers))
+        elif hold not in given or given[hold][4] <= begin or given[hold][1] == location:
             continue
-        holder, left = int(given[hold][1]), int(given[hold][4])
-        since = int(taken[hold][4]) if hold in taken else -1
+        else:
+            holder, left, by_site = int(given[hold][1]), int(given[hold][4]), by_sites.get((location, when), -1)
+            since, number = int(taken[hold][4]) if hold in taken else -1, numbers.get(hold, -1)
         found.append((
-            int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(events.calls, holder, since),
-            begin, when - begin, sites.get((location, when), -1), by_sites.get((location, when), -1),
-            numbers.get(hold, -1), left - since if since >= 0 else -1,
+            int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(calls, holder, since), begin,
+            when - begin, sites.get((location, when), -1), by_site, number, left - since if since >= 0 else -1,
         ))  # fmt: skip
     return found
 

@@ -5,16 +5,18 @@ allocates and frees again so often that this takes time."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.call_sites import Site
 from vtrace.analysis.findings.diagnosis import Diagnosis
-from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.finding import BOUND, ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import UNNAMED
-from vtrace.analysis.questions.allocation_blocks import STRETCHES, Growth, HeapBlocks
+from vtrace.analysis.questions.allocation_blocks import STRETCHES, Growth, HeapBlocks, numbers_of
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, add_up
 from vtrace.reasons import FLUSH
@@ -51,10 +53,10 @@ def leaks(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     unknown = _with_gaps(facts) | {*blocks.processes["process"][blocks.processes["missing"] > 0].tolist()}
     peak_of = dict(zip(blocks.processes["process"].tolist(), blocks.processes["peak_bytes"].tolist(), strict=True))
-    places: dict[tuple[int, int], list[Growth]] = {}
+    places: dict[tuple[int, Site | None, int], list[Growth]] = {}
     for one in blocks.growth:
         if one.process not in unknown and _is_leak(one, peak_of[one.process]):
-            places.setdefault((one.path, one.size), []).append(one)
+            places.setdefault((one.path, one.site, one.size), []).append(one)
     for same in sorted(places.values(), key=lambda same: -sum(one.bytes for one in same))[:_MOST]:
         yield _leak(facts, blocks, same, sum(peak_of[one.process] for one in same))
 
@@ -79,23 +81,32 @@ def _is_leak(one: Growth, peak: int) -> bool:
 
 
 def _leak(facts: RunFacts, blocks: HeapBlocks, same: list[Growth], peak: int) -> Finding:
-    path, size = same[0].path, same[0].size
+    path, site, size = same[0].path, same[0].site, same[0].size
     calls, held = sum(one.calls for one in same), sum(one.bytes for one in same)
     of_size = f"{calls:,} blocks of {size:,} bytes" if size else f"{calls:,} blocks with {held:,} bytes"
     heap = "the largest heap" if len(same) == 1 else "their largest heaps"
     text = (
-        f"{_place(facts, blocks, path, bool(size))} allocates {of_size} that are never freed, all through the run"
+        f"{_place(facts, blocks, path, site or size)} allocates {of_size} that are never freed, all through the run"
         f"{_processes(facts, same)}: {held / peak:.0%} of {heap} ({peak:,} bytes)"
     )
     return facts.finding(
         "leak", 0, path, blocks.paths, locations=_locations(facts, same), share=held / peak, text=text,
-        evidence=("profile", "--by", "allocation", "--sort", "never-freed"),
+        evidence=("profile", "--by", "allocation", "--sort", "never-freed"), **_found_by(site),
     )  # fmt: skip
 
 
-def _place(facts: RunFacts, blocks: HeapBlocks, path: int, unnamed: bool) -> str:
+def _place(facts: RunFacts, blocks: HeapBlocks, path: int, caller: Site | int) -> str:
+    """The call in a sentence. caller: the call site of a path without a function of the program; 1: unknown, 0: the
+    path has one."""
     text = place_text(facts.trace, blocks.paths, path)
-    return f"{text}, called by {UNNAMED}," if unnamed else text
+    if isinstance(caller, Site):
+        return f"{text} in {caller}"
+    return f"{text}, called by {UNNAMED}," if caller else text
+
+
+def _found_by(site: Site | None) -> dict[str, Any]:
+    """The fields of a finding whose place a sample of allocations tells."""
+    return {"certainty": ESTIMATE} | ({"source": site.source} if site.source else {}) if site else {}
 
 
 def _locations(facts: RunFacts, same: list[Growth]) -> list[int]:
@@ -120,26 +131,29 @@ def churn(diagnosis: Diagnosis) -> Iterator[Finding]:
     if blocks is None or not blocks.by_path.rows:
         return
     table = blocks.by_path
+    sites, number_of = numbers_of(blocks.sites)
+    places = table["path"] * len(sites) + number_of[table["site"] + 1]
     columns = ("calls", "bytes", "never_freed_calls", "peak_bytes")
-    calls, size, never, peak = (add_up(table["path"], table[name], blocks.paths.rows) for name in columns)
+    calls, size, never, peak = (add_up(places, table[name], blocks.paths.rows * len(sites)) for name in columns)
+    of_path = add_up(table["path"], table["calls"], blocks.paths.rows)
     short = (calls >= _OFTEN) & (never <= _IN_USE * calls) & (peak <= _IN_USE * size)
     times = _times(facts)
-    for path in np.argsort(-calls * short, kind="stable")[:_PLACES].tolist():
-        time = int(times[find_path(facts, facts.names(path, blocks.paths))])
-        if not short[path] or time < _TIME * facts.whole:
+    for place in np.argsort(-calls * short, kind="stable")[:_PLACES].tolist():
+        path, site = place // len(sites), sites[place % len(sites)]
+        share = calls[place] / max(1, of_path[path])
+        time = int(times[find_path(facts, facts.names(path, blocks.paths))] * share)
+        if not short[place] or time < _TIME * facts.whole:
             continue
-        at_once = f"{peak[path]:,} bytes are in use at most"
+        at_once = f"{peak[place]:,} bytes are in use at most"
         text = (
-            f"{place_text(facts.trace, blocks.paths, path)} allocates {calls[path]:,} blocks "
-            f"({calls[path] / facts.elapsed * 1e9:,.0f} a second; {size[path]:,} bytes, of which {at_once}): these "
+            f"{_place(facts, blocks, path, site or 0)} allocates {calls[place]:,} blocks "
+            f"({calls[place] / facts.elapsed * 1e9:,.0f} a second; {size[place]:,} bytes, of which {at_once}): these "
             f"calls and free take {span(time)} of all threads"
         )
-        mine = [
-            facts.masters[row] for row in np.unique(table["process"][table["path"] == path]) if row in facts.masters
-        ]
+        mine = [facts.masters[row] for row in np.unique(table["process"][places == place]) if row in facts.masters]
         yield facts.finding(
-            "churn", time, path, blocks.paths, locations=mine, text=text, certainty=BOUND,
-            evidence=("profile", "--by", "allocation", "--sort", "calls"),
+            "churn", time, path, blocks.paths, locations=mine, text=text,
+            evidence=("profile", "--by", "allocation", "--sort", "calls"), **{"certainty": BOUND} | _found_by(site),
         )  # fmt: skip
 
 

@@ -25,9 +25,9 @@ KINDS = (
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL, _SIGNAL = range(100, 104)
+_TASK, _INSIDE, _PARALLEL, _SIGNAL, _READ = range(100, 105)
 """Calls that are not waits: tasks, bodies of critical sections and signals of conditions end a wait, in parallel
-regions work begins."""
+regions work begins, and a reader gets a lock."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
@@ -36,7 +36,8 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "pthread_rwlock_clockwrlock": MUTEX, "pthread_cond_clockwait": CONDITION, "cnd_timedwait": CONDITION,
           "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION,
           "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
-          "cnd_broadcast": _SIGNAL}  # fmt: skip
+          "cnd_broadcast": _SIGNAL, "pthread_rwlock_rdlock": _READ, "pthread_rwlock_tryrdlock": _READ,
+          "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ}  # fmt: skip
 _EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
 
 
@@ -86,8 +87,11 @@ class ThreadWaits(SyncCalls[Table]):
     def waits(self) -> tuple[list[Waits], tuple[str, ...], Table]:
         """The single waits, their kinds and call paths."""
         calls, paths, events = self.calls()
-        of_locks = LockEvents(calls=_of(calls, API, MUTEX, CONDITION), acquired=events["ThreadAcquireLock"],
-                              released=events["ThreadReleaseLock"], values=self.values())  # fmt: skip
+        of_locks = LockEvents(
+            calls=_of(calls, API, MUTEX, CONDITION), reads=_of(calls, *() if self.dropped else (_READ,)),
+            acquired=events["ThreadAcquireLock"], released=events["ThreadReleaseLock"], values=self.values(),
+            process=self.trace.places.process,
+        )  # fmt: skip
         locked = lock_waits(of_locks, _of(calls, API, MUTEX))
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
         self.lock_waits = table([*locked, *signalled], paths)

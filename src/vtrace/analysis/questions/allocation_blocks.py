@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The blocks of malloc and the like from their allocation to free, matched by address over all threads of a process:
-bytes and calls by call path, those that are never freed, and those that make up the largest heap."""
+bytes and calls by call path, those that are never freed, and those that make up the largest heap.
+
+Where a call path names no function of the program, the call site of a sample of allocations (csrc/memwrap/sites.c)
+divides it. A block that is not in the sample has the site of the last one before it that has its size and, as far as
+blocks of this size have different sites, its fate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, USER
+from vtrace.analysis.call_sites import Site, site_of
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import chosen, number
 from vtrace.analysis.questions.metrics import BLOCKS, SIZE, MetricMembers, heap_metrics
@@ -28,10 +33,15 @@ if TYPE_CHECKING:
 ARGUMENT, RESULT = "ARGUMENT_ADDRESS", "RESULT_ADDRESS"
 NEEDED = (SIZE, ARGUMENT, RESULT)
 """The attributes that matching needs."""
-_CHANGE = np.dtype([("time", "i8"), ("address", "u8"), ("size", "i8"), ("node", "u4")], align=True)
-"""A block that begins (size in bytes, call path of the thread) or ends (size -1)."""
-_BEGIN = np.dtype([("row", "i8"), ("time", "i8"), ("size", "i8"), ("old", "u8"), ("node", "u4")], align=True)
-"""The Enter of a function that allocates. old: the block that realloc gets, else 0."""
+SITE = "allocation call site"
+"""The attribute of the Enter of some allocations: a string that names a stack."""
+_CHANGE = np.dtype([("time", "i8"), ("address", "u8"), ("size", "i8"), ("node", "u4"), ("site", "u4")], align=True)
+"""A block that begins (size in bytes, call path of the thread, id of the string of its site and 1 more; 0: unknown) or
+ends (size -1)."""
+_BEGIN = np.dtype(
+    [("row", "i8"), ("time", "i8"), ("size", "i8"), ("old", "u8"), ("node", "u4"), ("site", "u4")], align=True
+)
+"""The Enter of a function that allocates. old: the block that realloc gets, else 0; site: as of a change."""
 _LARGEST = np.uint64(1 << 62)
 _MOST = 20_000_000
 """The most beginnings and ends of blocks to keep, 32 bytes each. With more there is no answer."""
@@ -49,12 +59,14 @@ def has_blocks(trace: Source) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class Growth:
     """The blocks of a call path that are never freed. size: bytes of each, if only blocks of this size count, since
-    the call path names no function of the program; else 0. kept, held, alike: (STRETCHES,) bytes at the end of each
+    the call path names no function of the program; else 0. site: the call in the program, if the path names no function
+    and a sample of these allocations knows it. kept, held, alike: (STRETCHES,) bytes at the end of each
     stretch of the process's time: of these blocks, of all blocks of the place, and of all blocks of the process that
     are as large, which the blocks of the place may replace."""
 
     process: int
     path: int
+    site: Site | None
     size: int
     calls: int
     bytes: int
@@ -68,15 +80,17 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True)
 class HeapBlocks:
-    """by_path: rows (process, path): calls, bytes (requested), never_freed_calls, never_freed_bytes, peak_bytes (in use
-    when the blocks of the process together are largest). processes: rows process, first, last (ns of the process's
-    events), peak_bytes, peak_ns (time of the largest heap), missing (1: the archive lacks calls of free, so never_freed
-    is an upper bound). paths: as of Trace.call_tree. is_full: there are too many calls; the tables have no rows."""
+    """by_path: rows (process, path, site: id of a string, -1 unknown): calls, bytes (requested), never_freed_calls,
+    never_freed_bytes, peak_bytes (in use when the blocks of the process together are largest). processes: rows process,
+    first, last (ns of the process's events), peak_bytes, peak_ns (time of the largest heap), missing (1: the archive
+    lacks calls of free, so never_freed is an upper bound). paths: as of Trace.call_tree. sites: the call in the program
+    by site; None: not in its own code, or unknown. is_full: there are too many calls; the tables have no rows."""
 
     by_path: Table
     processes: Table
     growth: list[Growth]
     paths: Table
+    sites: dict[int, Site | None]
     is_full: bool
 
     @property
@@ -144,7 +158,8 @@ class _BlocksPart(Part):
         found["time"] = np.concatenate([batch.time[frees["row"]], moved["time"], batch.time[results["row"]]])
         found["address"] = np.concatenate([frees["value"], moved["old"], results["value"]])
         found["size"] = np.concatenate([np.full(len(frees) + len(moved), -1), made["size"]])
-        found["node"][len(frees) + len(moved) :] = made["node"]
+        for name in ("node", "site"):
+            found[name][len(frees) + len(moved) :] = made[name]
         ordered: Array = found[np.argsort(rows, kind="stable")]
         return ordered
 
@@ -161,6 +176,10 @@ class _BlocksPart(Part):
         at = np.minimum(np.searchsorted(sizes["row"], old["row"]), max(0, len(sizes) - 1))
         moves = sizes["row"][at] == old["row"] if len(sizes) else np.zeros(len(old), bool)
         new["old"][at[moves]] = old["value"][moves]
+        sites = all_of.compress(all_of["attribute"] == self.owner.site_id)
+        in_batch, at_site, _ = np.intersect1d(sizes["row"], sites["row"], assume_unique=True, return_indices=True)
+        if len(in_batch):
+            new["site"][at_site] = sites["value"][np.searchsorted(sites["row"], in_batch)].astype(np.uint32) + 1
         return begins, old[~moves], results
 
 
@@ -183,6 +202,7 @@ class AllocationBlocks(Question[_BlocksPart, HeapBlocks]):
         super().begin(trace, start, stop)
         ids = dict(zip(trace.attributes["name"].tolist(), trace.attributes["id"].tolist(), strict=True))
         self.ids = [ids.get(name, -1) for name in NEEDED]
+        self.site_id = ids.get(SITE, -1)
         self.members = MetricMembers(trace)
         self.blocks_metric = heap_metrics(trace).get(BLOCKS, -2)
         self.states_blocks = self.blocks_metric >= 0
@@ -212,11 +232,17 @@ class AllocationBlocks(Question[_BlocksPart, HeapBlocks]):
             one = _Process(row, parts, maps, paths=tree.rows, least=_threshold(self.trace))
             if len(one.size):
                 found.append(one)
-        named = self._names_function(tree)
-        growth = [each for one in found for each in one.growth(named)]
+        named, strings = self._names_function(tree), self.trace.definitions.strings
+        for one in found:
+            one.find_sites(named)
+        ids = np.unique(np.concatenate([np.zeros(1, np.int64), *(one.site for one in found)])) - 1
+        sites = {each: site_of(strings.get(each, "")) for each in ids.tolist()}
+        growth = [each for one in found for each in one.growth(named, sites)]
         by_path = stack([one.by_path() for one in found], dict.fromkeys(_BY_PATH, np.int64))
         rows = stack([one.facts() for one in found], dict.fromkeys(_PROCESS, np.int64))
-        return HeapBlocks(by_path=by_path, processes=rows, growth=growth, paths=tree, is_full=self.is_full)
+        return HeapBlocks(
+            by_path=by_path, processes=rows, growth=growth, paths=tree, sites=sites, is_full=self.is_full
+        )  # fmt: skip
 
     def _names_function(self, tree: Table) -> Array:
         """(paths,) bool: call paths with a function of the program."""
@@ -225,7 +251,7 @@ class AllocationBlocks(Question[_BlocksPart, HeapBlocks]):
         return found
 
 
-_BY_PATH = ("process", "path", "calls", "bytes", "never_freed_calls", "never_freed_bytes", "peak_bytes")
+_BY_PATH = ("process", "path", "site", "calls", "bytes", "never_freed_calls", "never_freed_bytes", "peak_bytes")
 _PROCESS = ("process", "first", "last", "peak_bytes", "peak_ns", "missing")
 
 
@@ -235,6 +261,19 @@ def _threshold(trace: Source) -> int:
     scale = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:].upper(), 1)
     digits = text.rstrip("KMGkmg")
     return int(digits) * scale if digits.isdecimal() else 0
+
+
+def _sums(member: Array, values: Array | None, *, most: int) -> Array:
+    """(most,) int64, exact below 2**53."""
+    return np.bincount(member, values, most).astype(np.int64)
+
+
+def numbers_of(sites: dict[int, Site | None]) -> tuple[list[Site | None], Array]:
+    """The different calls, and the place in this list of each site, by site and 1 more."""
+    places = {site: number for number, site in enumerate(dict.fromkeys(sites.values()))}
+    found = np.zeros(max(sites) + 2, np.int64)
+    found[np.array([*sites]) + 1] = [places[site] for site in sites.values()]
+    return [*places], found
 
 
 class _Process:
@@ -254,15 +293,42 @@ class _Process:
         self.n = len(changes)
         begins = np.flatnonzero(changes["size"] >= 0)
         self.begin, self.size, self.path = begins, changes["size"][begins], path[begins]
+        self.site = changes["site"][begins].astype(np.int64)
         self.end = self._ends(changes["address"])[begins]
         self.times = changes["time"]
         if least:
             self._keep(self.size >= least)
 
     def _keep(self, kept: Array) -> None:
-        self.begin, self.size, self.path, self.end = (
-            each[kept] for each in (self.begin, self.size, self.path, self.end)
+        self.begin, self.size, self.path, self.site, self.end = (
+            each[kept] for each in (self.begin, self.size, self.path, self.site, self.end)
         )
+
+    def find_sites(self, named: Array) -> None:
+        """Gives each block a site where a sample tells; blocks of call paths with a function of the program have none.
+        named: (paths,) bool: with a function of the program."""
+        self.site[named[self.path]] = 0
+        if not self.site.any():
+            return
+        at, _ = self._peak
+        _, alike = np.unique(np.stack([self.path, self.size]), axis=1, return_inverse=True)
+        fate = self.never * 2 + ((self.begin <= at) & (self.end > at))
+        sampled, alike = self.site > 0, alike.reshape(-1)
+        pairs = np.unique(np.stack([alike[sampled], self.site[sampled]]), axis=1)[0]
+        one_site = np.bincount(pairs, minlength=int(alike.max()) + 1)[alike] == 1
+        self._spread(alike * 4 + fate, ~named[self.path])
+        self._spread(alike, one_site & ~named[self.path])
+
+    def _spread(self, key: Array, wanted: Array) -> None:
+        """Gives wanted blocks without a site that of the last block before with the same key, else of the next one."""
+        by = np.argsort(key, kind="stable")
+        site, group, place = self.site[by], key[by], np.arange(len(by))
+        before = np.maximum.accumulate(np.where(site > 0, place, -1))
+        after = np.minimum.accumulate(np.where(site > 0, place, len(by))[::-1])[::-1]
+        missing = (site == 0) & wanted[by]
+        for near in (np.maximum(after, 0).clip(max=len(by) - 1), np.maximum(before, 0)):
+            good = missing & (group[near] == group) & (site[near] > 0)
+            self.site[by[good]] = site[near[good]]
 
     def _ends(self, address: Array) -> Array:
         """The next change with the same address. If that is another allocation, the free before it is missing in the
@@ -293,18 +359,14 @@ class _Process:
     def by_path(self) -> dict[str, Array]:
         at, _ = self._peak
         peak, never = (self.begin <= at) & (self.end > at), self.never
-        used = np.unique(self.path)
+        (path, site), member = np.unique(np.stack([self.path, self.site]), axis=1, return_inverse=True)
+        sums = partial(_sums, member.reshape(-1), most=len(path))
         columns = {
-            "calls": self._sums(None), "bytes": self._sums(self.size),
-            "never_freed_calls": self._sums(never), "never_freed_bytes": self._sums(self.size * never),
-            "peak_bytes": self._sums(self.size * peak),
+            "calls": sums(None), "bytes": sums(self.size),
+            "never_freed_calls": sums(never), "never_freed_bytes": sums(self.size * never),
+            "peak_bytes": sums(self.size * peak),
         }  # fmt: skip
-        found = {name: column[used] for name, column in columns.items()}
-        return {"process": np.full(len(used), self.process), "path": used, **found}
-
-    def _sums(self, values: Array | None) -> Array:
-        """(paths,) int64, exact below 2**53."""
-        return np.bincount(self.path, values, self._paths).astype(np.int64)
+        return {"process": np.full(len(path), self.process), "path": path, "site": site - 1, **columns}
 
     def facts(self) -> dict[str, list[int]]:
         at, held = self._peak
@@ -312,28 +374,32 @@ class _Process:
         values = (self.process, self.first, self.last, held, int(self.times[at]), int(missing))
         return {name: [value] for name, value in zip(_PROCESS, values, strict=True)}
 
-    def growth(self, named: Array) -> Iterator[Growth]:
-        """The places with the most bytes that are never freed. named: (paths,) bool: with a function of the program."""
-        never = self.never
-        sums = self._sums(self.size * never)
-        for path in np.argsort(-sums, kind="stable")[:_PLACES].tolist():
-            if not sums[path]:
+    def growth(self, named: Array, sites: dict[int, Site | None]) -> Iterator[Growth]:
+        """The places with the most bytes that are never freed. named: (paths,) bool: with a function of the program.
+        sites: by site of blocks."""
+        calls, numbers = numbers_of(sites)
+        place, never = self.path * len(calls) + numbers[self.site], self.never
+        sums = _sums(place, self.size * never, most=self._paths * len(calls))
+        for at in np.argsort(-sums, kind="stable")[:_PLACES].tolist():
+            if not sums[at]:
                 return
-            mine = self.path == path
+            mine, (path, site) = place == at, divmod(at, len(calls))
             size = 0
-            if not named[path]:
-                sizes, counts = np.unique(self.size[mine & never], return_counts=True)
-                size = int(sizes[np.argmax(sizes * counts)])
-                mine &= self.size == size
-            yield self._growth(path, size, np.flatnonzero(mine))
+            if not named[path] and (sizes := self.size[mine & never]).any():
+                values, counts = np.unique(sizes, return_counts=True)
+                if calls[site] is None or len(values) == 1:
+                    size = int(values[np.argmax(values * counts)])
+                    mine &= self.size == size
+            yield self._growth(path, calls[site], size, blocks=np.flatnonzero(mine))
 
-    def _growth(self, path: int, size: int, blocks: Array) -> Growth:
+    def _growth(self, path: int, site: Site | None, size: int, *, blocks: Array) -> Growth:
         kept = blocks[self.never[blocks]]
         sizes, of = self.size[kept], self.times[self.begin[kept]]
         alike = np.flatnonzero((self.size >= sizes.min()) & (self.size <= sizes.max()))
         return Growth(
             process=self.process,
             path=path,
+            site=site,
             size=size,
             calls=len(of),
             bytes=int(sizes.sum()),

@@ -28,6 +28,8 @@ LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "l
 """Libraries to preload after the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
+_SITES, _SITE_BYTES = "VT_MEMTRACE_CALLSITES", "32K"
+"""The setting by which callers of allocations are recorded where functions are not, and its value."""
 _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
 """Settings of a user who wants other samples, or none by default."""
 _DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
@@ -335,6 +337,8 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     if not (linked or python) and _samples_by_default(program, elf, loaded=loaded, chosen=chosen, environ=environ):
         made.changes |= {"VT_SAMPLE_RATE": SAMPLE_RATE, "VT_SAMPLE_SIDECAR": "yes"}
         environ |= made.changes
+    if "memory" in kinds and not linked and _SITES not in start.environ:
+        made.changes[_SITES] = _SITE_BYTES
     sampled = environ.get("VT_SAMPLE_RATE", "0") != "0"
     locks = environ.get(SWITCHES["locks"][0], "").lower() == ON["locks"]
     recorded = bool(kinds or shim or linked or python or sampled or locks)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calls in the text of a recorded call site (csrc/core/call_sites.c, unify/merge/code_addresses.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_BETWEEN = " <- "
+_HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call in the program's own code. source: file:line, "" if unknown."""
+
+    function: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.source.rpartition('/')[2]})" if self.source else self.function
+
+
+def sites_of(text: str) -> list[Site]:
+    """The calls of a stack that are in the program's own code, as far as lines tell, innermost first: not in headers of
+    C++ and in libraries. Debian builds its libraries with relative paths."""
+    found = []
+    for call in text.split(_BETWEEN):
+        function, _, place = call.rpartition("@")
+        file, _, line = place.rpartition(":")
+        if file and line.isdecimal():
+            if not any(part in file for part in _HEADERS):
+                found.append(Site(function, place))
+        elif function and ".so" not in place and not function.startswith("["):
+            found.append(Site(function, ""))
+    of_program = [site for site in found if not site.source or site.source.startswith("/")]
+    return of_program or found
+
+
+def site_of(text: str) -> Site | None:
+    """The innermost of these calls; None for no such call."""
+    return next(iter(sites_of(text)), None)
