@@ -32,23 +32,6 @@ static void touch(struct delays *d, uint32_t node, int64_t ns)
     d->more[node] += ns;
 }
 
-/* Adds (sign 1) or subtracts (-1) the times of a location between two calls. meet: VT_NONE for the location's start. */
-static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
-{
-    const struct vt_matcher *o = d->r->out;
-    const struct vt_location_ends *place = &o->places[location];
-    const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
-    uint64_t first = meet == VT_NONE ? 0 : (uint64_t)meet + 1;
-    if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
-    for (uint64_t n; first < call; first += n) {
-        const struct vt_path_time *times = vt_times_at(d->r, location, first, &n);
-        if (!times) return VT_MATCH_NO_FILE;
-        if (n > call - first) n = call - first;
-        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], sign * times[i].ns);
-    }
-    return VT_MATCH_OK;
-}
-
 /* Counts the waits of a location before the current wait and before a call. The search starts at the last of them,
    since few are after the call, unless the location is far ahead. */
 static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
@@ -65,15 +48,40 @@ static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t 
     return low;
 }
 
-/* Subtracts the waits of a location between two calls from its times. Returns their sum, or -1 if reading the log
+/* Returns the first call of a location after a meeting (VT_NONE: the location's start). A location that sent in the
+   meeting's call and then waited in it, as in MPI_Sendrecv, waited after the meeting. */
+static uint32_t after(const struct delays *d, uint32_t location, uint32_t meet, uint32_t sent)
+{
+    if (meet == VT_NONE) return 0;
+    const uint32_t waits = sent ? waits_until(d, location, meet + 1) : 0;
+    return waits && d->calls[d->first[location] + waits - 1] == meet ? meet : meet + 1;
+}
+
+/* Adds (sign 1) or subtracts (-1) the times of a location from a call to another one. */
+static int compare(struct delays *d, uint32_t location, uint64_t first, uint32_t call, int sign)
+{
+    const struct vt_matcher *o = d->r->out;
+    const struct vt_location_ends *place = &o->places[location];
+    const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
+    if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
+    for (uint64_t n; first < call; first += n) {
+        const struct vt_path_time *times = vt_times_at(d->r, location, first, &n);
+        if (!times) return VT_MATCH_NO_FILE;
+        if (n > call - first) n = call - first;
+        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], sign * times[i].ns);
+    }
+    return VT_MATCH_OK;
+}
+
+/* Subtracts the waits of a location from a call to another one from its times. Returns their sum, or -1 if reading the log
    fails. */
-static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
+static int64_t take_waits(struct delays *d, uint32_t location, uint32_t from, uint32_t call, int sign)
 {
     const uint32_t first = d->first[location];
     int64_t sum = 0;
     d->nwaits = 0;
     for (uint32_t i = first + waits_until(d, location, call); i-- > first && d->nwaits < LOOK_BACK;) {
-        if (meet != VT_NONE && d->calls[i] <= meet) break;
+        if (d->calls[i] < from) break;
         const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
         if (!w) return -1;
         d->waits[d->nwaits] = d->numbers[i];
@@ -107,10 +115,12 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
 /* Distributes the cost of a wait over its causes. */
 static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
 {
-    int code = compare(d, w->partner, w->partner_meet, w->partner_call, 1);
-    if (!code) code = compare(d, w->location, w->meet, w->call, -1);
-    const int64_t waited = code ? 0 : take_waits(d, w->location, w->meet, w->call, -1);
-    const int64_t partner = code ? 0 : take_waits(d, w->partner, w->partner_meet, w->partner_call, 1);
+    const uint32_t first = after(d, w->location, w->meet, w->sender & VT_SENT_BY_WAITING);
+    const uint32_t partner_first = after(d, w->partner, w->partner_meet, w->sender & VT_SENT_BY_PARTNER);
+    int code = compare(d, w->partner, partner_first, w->partner_call, 1);
+    if (!code) code = compare(d, w->location, first, w->call, -1);
+    const int64_t waited = code ? 0 : take_waits(d, w->location, first, w->call, -1);
+    const int64_t partner = code ? 0 : take_waits(d, w->partner, partner_first, w->partner_call, 1);
     if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;

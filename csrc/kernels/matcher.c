@@ -258,7 +258,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     const uint32_t kind = VT_CALL_WAIT(e->what);
     if (kind == VT_WAIT_mpi_latesender && !count_message(r, c, e, m->from.enter)) return -1;
     vt_call_waits(c->call, kind, &m->from);
-    if (r->heads && !vt_meet_by_message(r, &m->from, c->location, e->call)) return -1;
+    if (r->heads && !vt_meet_by_message(r, &m->from, c->call)) return -1;
     vt_ideal_after(c, m->ideal);
     vt_model_waits(c, m->from.model);
     drop_message(r, m);

@@ -31,13 +31,17 @@ static void add(struct vt_meetings *m, uint32_t one, uint32_t other)
     m->other[at] = other;
 }
 
-int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, uint32_t receiver, uint32_t call)
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver)
 {
-    struct vt_meetings *m = meetings_of(r, sender->location, receiver);
+    struct vt_meetings *m = meetings_of(r, sender->location, receiver->location);
     if (!m) return 0;
-    const uint32_t last = (m->count - 1) % VT_MEETINGS;
-    if (!m->count || m->other[last] != call) add(m, sender->call, call);
-    else if (m->one[last] < sender->call) m->one[last] = sender->call; /* another message of the same MPI_Waitall */
+    uint32_t last = (m->count - 1) % VT_MEETINGS;
+    if (!m->count || m->other[last] != receiver->call) {
+        last = m->count % VT_MEETINGS;
+        add(m, sender->call, receiver->call);
+    } else if (m->one[last] >= sender->call) return 1;
+    m->one[last] = sender->call; /* another message of the same MPI_Waitall */
+    m->later[last] = receiver->enter - sender->enter;
     return 1;
 }
 
@@ -54,13 +58,16 @@ int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_inst
     return m != NULL;
 }
 
-/* Keeps a meeting if no later one is known. own: the waiting location's call; bound: the last call that counts. */
-static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t partner)
+/* Keeps a meeting if no later one is known. own: the waiting location's call; bound: the last call that counts. sent: who
+   sent a message; two who send in the same calls both receive there. */
+static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t partner, uint32_t sent)
 {
     if (own > bound || partner >= o->partner.call) return;
+    const int is_known = o->meet == own && o->partner_meet == partner;
     if (o->meet != VT_NONE && (own < o->meet || (own == o->meet && partner < o->partner_meet))) return;
     o->meet = own;
     o->partner_meet = partner;
+    o->sender = is_known ? o->sender & sent : sent;
 }
 
 /* Keeps the latest operation on a communicator that both locations have completed. */
@@ -69,17 +76,19 @@ static void take_collective(struct vt_open_call *o, const struct vt_meetings *ow
     for (uint32_t i = 0; i < VT_MEETINGS && i < own->count; i++)
         for (uint32_t k = 0; k < VT_MEETINGS && k < other->count; k++)
             if (own->one[i] == other->one[k] && own->other[i] < o->call)
-                take(o, own->other[i], o->call, other->other[k]);
+                take(o, own->other[i], o->call, other->other[k], 0);
 }
 
+/* A message that the waiting location sent is a meeting unless the partner was late then, too: this may be the cause. */
 void vt_find_meeting(const struct vt_replayed *r, const struct vt_reader *c, struct vt_open_call *o)
 {
     const uint32_t partner = o->partner.location;
     const struct vt_meetings *m = known_meetings(r, o->location, partner);
-    for (uint32_t i = 0; m && i < VT_MEETINGS && i < m->count; i++) take(o, m->one[i], o->call, m->other[i]);
+    for (uint32_t i = 0; m && i < VT_MEETINGS && i < m->count; i++)
+        if (2 * m->later[i] < o->sure - o->enter) take(o, m->one[i], o->call, m->other[i], VT_SENT_BY_WAITING);
     m = known_meetings(r, partner, o->location);
     for (uint32_t i = 0; m && i < VT_MEETINGS && i < m->count; i++)
-        if (m->other[i] < o->call) take(o, m->other[i], o->call, m->one[i]);
+        if (m->other[i] < o->call) take(o, m->other[i], o->call, m->one[i], VT_SENT_BY_PARTNER);
     for (uint32_t i = 0; i < c->ncomms; i++) {
         const struct vt_meetings *own = known_meetings(r, o->location, c->comms[i]);
         const struct vt_meetings *other = known_meetings(r, partner, c->comms[i]);

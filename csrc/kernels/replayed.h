@@ -12,10 +12,14 @@
 
 /* A file of waits in the order of the replay: each wait follows the waits on which it depends. */
 
+#define VT_SENT_BY_WAITING 1u
+#define VT_SENT_BY_PARTNER 2u
+
 /* The wait of a call for a partner. Calls are places in the times of their locations; meet: VT_NONE if unknown. */
 struct vt_logged {
     int64_t enter, until, leave;
-    uint32_t location, call, node, kind;
+    uint32_t location, call, node;
+    uint16_t kind, sender; /* sender: see vt_open_call */
     uint32_t partner, partner_call, partner_node;
     uint32_t previous; /* 1 + number of the location's previous wait; 0: none */
     uint32_t meet, partner_meet; /* the two calls in which the locations met last */
@@ -64,6 +68,7 @@ struct vt_open_call {
     uint32_t node, location, call, kind, tail_kind;
     struct vt_who partner, receiver; /* the partner that the call waits for; the receiver that the call may wait for */
     uint32_t meet, partner_meet; /* the two calls in which the locations met last */
+    uint32_t sender; /* VT_SENT_BY_*: who only sent there, so that a wait in that call is after the meeting */
     uint32_t pending; /* number of unknown ends, + 1 while the replay is inside the call */
     struct vt_open_call *next, *made;
 };
@@ -118,10 +123,12 @@ struct vt_modelled {
 #define VT_MEETINGS 8u
 #define VT_COMMS 8u
 
-/* The latest meetings of two locations by messages: the calls of sender and receiver. For a location and a
+/* The latest meetings of two locations by messages: the calls of sender and receiver, and how much later the receiver
+   entered its call, ns. For a location and a
    communicator: the numbers of the operations, and the location's calls. */
 struct vt_meetings {
     uint32_t count, one[VT_MEETINGS], other[VT_MEETINGS];
+    int64_t later[VT_MEETINGS];
     struct vt_meetings *made;
 };
 
@@ -222,8 +229,8 @@ int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
 
 /* ---- meetings.c ---- */
 
-/* Records a meeting: a message was received in a call of a location. Returns 0 without memory. */
-int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, uint32_t receiver, uint32_t call);
+/* Records a meeting: a message was received in a call. Returns 0 without memory. */
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver);
 /* Records a meeting: an N-to-N collective completed in a call of a reader. Returns 0 without memory. */
 int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_instance *i, uint32_t call);
 /* Sets `meet` and `partner_meet` of a waiting call to the calls in which the call's location and its partner met last.

@@ -114,6 +114,18 @@ static void pipeline(void)
     barrier();
 }
 
+/* Each rank exchanges messages with both neighbours in a ring; rank 1 works longer, and all others wait in the end. */
+static void halo_exchange(void)
+{
+    const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    compute(BASE);
+    if (rank == 1) chemistry(ms);
+    MPI_Sendrecv(data, BYTES, MPI_BYTE, left, 1, data + BYTES, BYTES, MPI_BYTE, right, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(data, BYTES, MPI_BYTE, right, 2, data + BYTES, BYTES, MPI_BYTE, left, 2, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+}
+
 /* The second message is there long before the first one, which the odd ranks want first. */
 static void wrong_order(void)
 {
@@ -267,6 +279,7 @@ static const struct {
     PROPERTY(master_worker),
     PROPERTY(small_messages),
     PROPERTY(needless_barriers),
+    PROPERTY(halo_exchange),
     PROPERTY(uneven_volume),
     PROPERTY(healthy_ring),
     PROPERTY(healthy_collectives),

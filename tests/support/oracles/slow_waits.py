@@ -291,6 +291,17 @@ class Waits:
                 depth = depth if len(stack) >= depth else 0
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """The calls of two locations. senders: who sent a message there, 0: the first location, 1: the other. later: ns
+    that the other entered its call to receive after the first its call to send."""
+
+    own: int
+    theirs: int
+    senders: set[int]
+    later: int = 0
+
+
 class Delays:
     """The causes of the waits of a trace (docs/diagnose.md, "Root causes of waits")."""
 
@@ -329,9 +340,9 @@ class Delays:
                 depth = depth if len(stack) >= depth else 0
         return found
 
-    def _meetings(self) -> dict[tuple[int, int], list[tuple[int, int, bool]]]:
-        """By pair of locations: the calls in which the two met, and True if the first location is the sender."""
-        found: dict[tuple[int, int], list[tuple[int, int, bool]]] = defaultdict(list)
+    def _meetings(self) -> dict[tuple[int, int], list[Meeting]]:
+        """By pair of locations: the calls in which the two met."""
+        found: dict[tuple[int, int], list[Meeting]] = defaultdict(list)
         ends: dict[int, list[tuple[MpiCall, Any]]] = defaultdict(list)
         for calls in self.waits.calls.values():
             for call in calls:
@@ -339,8 +350,9 @@ class Delays:
                     if step.kind == "receive" and step.of and step.of.match:
                         sender = step.of.match.call
                         sent, received = self.number[sender], self.number[call]
-                        found[sender.location, call.location].append((sent, received, True))
-                        found[call.location, sender.location].append((received, sent, False))
+                        later = call.enter - sender.enter
+                        found[sender.location, call.location].append(Meeting(sent, received, {0}, later))
+                        found[call.location, sender.location].append(Meeting(received, sent, {1}))
                     if step.kind == "end" and step.of and step.of.op in ALL_WITH_ALL:
                         ends[id(step.of.group)].append((call, step.of))
         for members in ends.values():
@@ -348,26 +360,37 @@ class Delays:
                 for other, _ in members:
                     if one is not other:
                         pair = one.location, other.location
-                        found[pair].append((self.number[one], self.number[other], False))
+                        found[pair].append(Meeting(self.number[one], self.number[other], set()))
         return found
 
     def _met(self, call: MpiCall, other: MpiCall) -> tuple[int, int]:
-        """The calls of a waiting process and of its partner after which times are compared; -1: the start."""
-        number, limit = self.number[call], self.number[other]
+        """The first calls of a waiting process and of its partner that are compared. A message that the waiting process
+        sent is no meeting if its receiver was late by half of the wait. Who only sent in the calls in which both met
+        last, and waited there, waited after the meeting."""
+        number, limit, wait = self.number[call], self.number[other], self.of[call][2]
         before = [
-            (own, theirs)
-            for own, theirs, sends in self.meetings[call.location, other.location]
-            if theirs < limit and (own < number or (sends and own == number))
-        ]
-        return max(before, default=(-1, -1))
+            met
+            for met in self.meetings[call.location, other.location]
+            if met.theirs < limit and (met.own < number or (0 in met.senders and met.own == number))
+            and (0 not in met.senders or 2 * met.later < wait)
+        ]  # fmt: skip
+        if not before:
+            return -1, -1
+        own, theirs = max((met.own, met.theirs) for met in before)
+        only = set.intersection(*(met.senders for met in before if (met.own, met.theirs) == (own, theirs)))
+        first = [own, theirs]
+        for side, at in enumerate((call.location, other.location)):
+            first[side] += 0 if side in only and self.waits.calls[at][first[side]] in self.of else 1
+        return first[0], first[1]
 
-    def _between(self, location: int, met: int, number: int) -> Counter[Path]:
-        """The times of call paths between two calls, without both calls."""
-        found = Counter(self.times[location][0]) if met < 0 else Counter()
-        for at in range(max(met, 0), number):
+    def _between(self, location: int, first: int, number: int) -> Counter[Path]:
+        """The times of call paths from the start of a call, or the end of the one before, to another call; first: -1:
+        from the location's start."""
+        found = Counter(self.times[location][0]) if first < 0 else Counter()
+        for at in range(max(first - 1, 0), number):
             call = self.waits.calls[location][at]
             for path, ns in self.times[location][at + 1].items():
-                if at != met or path != call.path:
+                if at >= first or path != call.path:
                     found[path] += ns
         return found
 
@@ -381,7 +404,7 @@ class Delays:
         waited: list[Counter[MpiCall]] = []
         for one, since, sign in ((other, met, -1), (call, own_met, 1)):
             waited.append(Counter())
-            for at in self.waits.calls[one.location][since + 1 : self.number[one]]:
+            for at in self.waits.calls[one.location][max(since, 0) : self.number[one]]:
                 if at in self.of:
                     waited[-1][at] = self.of[at][2]
                     more[at.path] += sign * self.of[at][2]
