@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gaps TIMES: sleeps 5 ms and calls a function, TIMES times. Prints the CPU time in us of a turn. */
+/* gaps TIMES [US]: sleeps US us, or 5 ms, and calls a function, TIMES times. Prints the CPU time in us of a turn. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +18,7 @@ __attribute__((noinline)) static void work(void) { __asm__ volatile("" ::: "memo
 PLAIN int main(int argc, char **argv)
 {
     const int times = argc > 1 ? atoi(argv[1]) : 200;
-    const struct timespec pause = {0, 5000000};
+    const struct timespec pause = {0, 1000 * (argc > 2 ? atoi(argv[2]) : 5000)};
     work();
     const double begin = now();
     for (int i = 0; i < times; i++) {

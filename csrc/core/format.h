@@ -67,7 +67,8 @@ enum vt_class {
 #define VT_HANDLERS(X)                                                                                                 \
     X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner)           \
     X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
-    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait)
+    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait)     \
+    X(blocked)
 /* clang-format on */
 enum vt_reference {
 #define VT_REFERENCE_ENUM(name) VT_REFERS_TO_##name,
@@ -142,6 +143,9 @@ enum vt_record_role {
       /* this thread (kernel id) takes over the location; open regions end */                                          \
     X(PROCESSOR_WAIT, 12, 1, CONTROL, NONE, NONE, NOTE, processor_wait, "ns")                                          \
       /* the thread could run, but waited for a processor, mostly just before the next record */                        \
+    X(BLOCKED, 13, 3, CONTROL, NONE, NONE, NOTE, blocked, "ns within site")                                            \
+      /* the thread could not run: it was asleep in the kernel, for ns of the last `within` ticks (0: since its last */ \
+      /* event); site: text of the call that slept, 0: unknown */                                                      \
     X(SEND, 16, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* before the call */              \
     X(RECV, 17, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* after the call */               \
     X(ISEND, 18, 3, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size request")                           \

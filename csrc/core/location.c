@@ -7,6 +7,7 @@
 #include "location.h"
 
 #define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, PROCESSOR_WAIT, FLUSH, LIMIT */
+#define BLOCKED_WORDS 4 /* of a BLOCKED record, which waits for a chunk with room */
 #define LOCK_WAIT 50000 /* maximum wait for a lock, in units of 0.1 ms */
 
 _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
@@ -235,6 +236,13 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
         at = vt_stamp(l, at, VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), now);
         *at++ = l->wait;
         l->wait = 0;
+    }
+    if (VT_UNLIKELY(l->slept) && vt_chunk_end(l->chunk) - at >= (long)(n + ROOM_BESIDE + BLOCKED_WORDS)) {
+        at = vt_stamp(l, at, VT_HEAD(VT_K_BLOCKED, 3, 0), now);
+        *at++ = l->slept;
+        *at++ = 0;
+        *at++ = 0;
+        l->slept = 0;
     }
     at = vt_stamp(l, at, words[0], now);
     for (unsigned i = 1; i < n; i++) *at++ = words[i];

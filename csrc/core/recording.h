@@ -14,8 +14,11 @@
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
 /* Writes the records of the calling thread to its files. */
 void vt_write_out(struct vt_location *l);
-/* Writes how long the calling thread, whose location is l, has waited for a processor since the last reading, if the chunk
-   has room: at the end of the thread or of the program, where nothing more is flushed. */
+/* Writes that the calling thread, which is recorded, has slept since a time (ticks), in a call. site: text of the call, 0:
+   unknown. */
+void vt_blocked_in(uint64_t since, uint32_t site);
+/* Writes how long the calling thread, whose location is l, has waited for a processor and has slept since the last
+   reading, if the chunk has room: at the end of the thread or of the program, where nothing more is flushed. */
 void vt_put_last_wait(struct vt_location *l);
 /* Writes a FLUSH record for a flush that began at `begin` (ticks) and ends now. */
 void vt_tell_flush(struct vt_location *l, uint64_t begin);
@@ -232,9 +235,16 @@ struct vt_cpu_time {
     uint64_t user, system;
 };
 
-/* Returns the ns that the calling thread, whose location is l, has waited for a processor since the last call; 0 where the
-   kernel does not count them. */
-uint64_t vt_thread_waited(struct vt_location *l);
+/* ns since the last reading in which a thread could run but waited for a processor, and in which it was asleep in the
+   kernel. */
+struct vt_off_core {
+    uint64_t waited, blocked;
+};
+/* Reads them for the calling thread, whose location is l; 0 where the kernel does not count waits, and of the sleep at the
+   first reading. */
+struct vt_off_core vt_thread_off_core(struct vt_location *l);
+/* Begins to count for the calling thread, whose location is l. */
+void vt_off_core_start(struct vt_location *l);
 /* Notes the waits of the main thread before recording, also those in earlier programs (exec). */
 void vt_thread_waits_start(void);
 /* Adds the CPU time of the calling thread, which ends, to that of its location. */

@@ -65,7 +65,7 @@ NUMBER(VT_MEMTRACE, memtrace, YESNO, 0, 0, 1, NOTHING, "memory.md",
 NUMBER(VT_PTHREAD, pthread, PTHREAD, VT_PTHREAD_YES, 0, VT_PTHREAD_LOCKS, WHOLE, "",
        "record creation, joins and names of threads; locks: also mutexes and similar objects")
 NUMBER(VT_PROCESSOR_WAIT, processor_wait, YESNO, 1, 0, 1, NOTHING, "diagnose.md",
-       "record how long threads wait for a processor, as the kernel counts it")
+       "record how long threads wait for a processor and sleep, as the kernel counts it")
 NUMBER(VT_PTHREAD_REUSE, pthread_reuse, YESNO, 1, 0, 1, NOTHING, "",
        "a new thread continues the location of an ended thread")
 NUMBER(VT_EXECTRACE, exectrace, YESNO, 1, 0, 1, WHOLE, "threads.md", "also record programs that a recorded program starts")

@@ -6,30 +6,58 @@
 #include "recording.h"
 
 #define LEAST_WAIT 100000 /* ns */
+#define LEAST_BLOCKED 1000000 /* ns */
+#define ROOM 32 /* words of a chunk from which on a sleep is recorded alone: it never causes a flush */
 #define LEAST_TIME 4000000 /* ns between two readings */
 
-/* Asks how long the thread has waited for a processor, if a long time has passed since its last record: a thread that
-   loses its processor gets none for some milliseconds. So short times cost nothing. The next record tells the time. */
+static void read_off_core(struct vt_location *l)
+{
+    const struct vt_off_core off = vt_thread_off_core(l);
+    if (off.waited >= LEAST_WAIT) l->wait += off.waited;
+    if (off.blocked >= LEAST_BLOCKED) l->slept += off.blocked;
+}
+
+/* Asks how long the thread has waited for a processor and slept, if a long time has passed since its last record: a thread
+   that loses its processor gets none for some milliseconds. So short times cost nothing. The next record tells the
+   times. */
 static void ask_wait(struct vt_location *l)
 {
     if (!vt_process.set.processor_wait || l != vt_own_location || atomic_load(&vt_process.state) != VT_ON) return;
     const uint64_t at = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
     if (at - l->wait_read < LEAST_TIME) return;
     l->wait_read = at;
-    const uint64_t waited = vt_thread_waited(l);
-    if (waited >= LEAST_WAIT) l->wait += waited;
+    read_off_core(l);
+}
+
+void vt_blocked_in(uint64_t since, uint32_t site)
+{
+    struct vt_location *l = vt_own_location;
+    if (atomic_load(&vt_process.state) != VT_ON) return;
+    vt_busy_begin(l);
+    l->wait_read = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
+    read_off_core(l);
+    const uint64_t now = vt_now();
+    const uint64_t record[4] = {VT_HEAD(VT_K_BLOCKED, 3, 0), l->slept, now > since ? now - since : 0, site};
+    struct vt_chunk *c = VT_READ(l->chunk);
+    if (l->slept && (!c || vt_chunk_limit(c) - l->cursor >= ROOM)) {
+        l->slept = 0;
+        vt_put(l, record, 4, now);
+    }
+    vt_busy_end(l);
 }
 
 void vt_put_last_wait(struct vt_location *l)
 {
     const int off = l->off || atomic_load(&vt_process.off);
     if (!vt_process.set.processor_wait || off || VT_READ(l->is_timed)) return;
-    const uint64_t record[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), vt_thread_waited(l) + l->wait};
-    l->wait = 0;
-    if (record[1] < LEAST_WAIT) return;
+    const struct vt_off_core last = vt_thread_off_core(l);
+    const uint64_t wait[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), l->wait + last.waited};
+    const uint64_t blocked[4] = {VT_HEAD(VT_K_BLOCKED, 3, 0), l->slept + last.blocked, 0, 0};
+    l->wait = l->slept = 0;
     const int closing = vt_closing;
     vt_closing = 1;
-    vt_put_record(l, record, 2, vt_now());
+    if (wait[1] >= LEAST_WAIT) vt_put_record(l, wait, 2, vt_now());
+    if (blocked[1] >= LEAST_BLOCKED) vt_put_record(l, blocked, 4, vt_now());
     vt_closing = closing;
 }
 

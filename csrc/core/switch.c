@@ -31,7 +31,7 @@ static void put_on(struct vt_location *l, uint64_t when)
     uint32_t n = l->nmissed < VT_MISSED ? l->nmissed : VT_MISSED, out = 0;
     l->off = 0;
     if (vt_process.set.processor_wait && l == vt_own_location)
-        vt_thread_waited(l); /* those until now were not recorded */
+        (void)vt_thread_off_core(l); /* those until now were not recorded */
     put_word(l, VT_HEAD(VT_K_ON, 0, 0), when);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t words[2] = {VT_HEAD(VT_K_ENTER_ADDRESS, 1, 0), l->missed[i] & ~VT_OPEN_ADDRESS};

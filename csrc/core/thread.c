@@ -198,7 +198,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->is_timed, 0);
-        l->waited = l->wait = 0;
+        l->waited = l->wait = l->slept = l->core_read = 0;
         VT_SET(l->thread, thread);
         l->frame = l->frames ? l->frames : &vt_no_frame;
         l->stack_low = 0;
@@ -281,6 +281,7 @@ struct vt_location *vt_location_new(uint32_t thread)
 void vt_bind_location(struct vt_location *l)
 {
     vt_own_location = l;
+    if (l && vt_process.set.processor_wait && !l->core_read) vt_off_core_start(l);
     vt_cursor = l && vt_clock_is_counter && !vt_sees_records ? &l->write_cursor : NULL;
 }
 

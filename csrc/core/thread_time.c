@@ -63,10 +63,10 @@ static int is_passing(long error)
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EINTR || error == -EBADF;
 }
 
-/* Returns the ns that a thread has waited for a processor so far: the second number of schedstat (the kernel's
+/* Reads the ns that a thread has waited for a processor so far: the second number of schedstat (the kernel's
    Documentation/scheduler/sched-stats.rst). thread: 0 for the calling one. Signals are held, since a handler that leaves
-   by siglongjmp would leave a descriptor open. */
-static uint64_t waits_of(uint32_t thread)
+   by siglongjmp would leave a descriptor open. Returns 1, or 0 if the kernel does not tell. */
+static int read_waits(uint32_t thread, uint64_t *ns)
 {
     char text[96];
     const char *at = text;
@@ -78,19 +78,36 @@ static uint64_t waits_of(uint32_t thread)
     if (n < 0 && !is_passing(n) && !thread) atomic_store(&counts_no_waits, 1);
     if (n <= 0) return 0;
     number_at(&at);
-    return number_at(&at);
+    *ns = number_at(&at);
+    return 1;
 }
 
-uint64_t vt_thread_waited(struct vt_location *l)
+struct vt_off_core vt_thread_off_core(struct vt_location *l)
 {
-    uint64_t now = waits_of(0), last = l->waited;
+    struct vt_off_core found = {0, 0};
+    uint64_t now = 0, last = l->waited;
+    const int known = read_waits(0, &now);
+    const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID), at = vt_clock_ns(CLOCK_MONOTONIC);
     if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
-    if (now <= last) return 0;
-    l->waited = now;
-    return now - last;
+    if (now > last) {
+        l->waited = now;
+        found.waited = now - last;
+    }
+    /* where the kernel counts no waits, a thread that could run cannot be told from one that slept */
+    const uint64_t on = (ran - l->ran) + found.waited, passed = at - l->core_read;
+    if (l->core_read && known && passed > on) found.blocked = passed - on;
+    l->ran = ran;
+    l->core_read = at;
+    return found;
 }
 
-void vt_thread_waits_start(void) { waited_before = waits_of(vt_process.pid); }
+void vt_off_core_start(struct vt_location *l)
+{
+    l->ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    l->core_read = vt_clock_ns(CLOCK_MONOTONIC);
+}
+
+void vt_thread_waits_start(void) { (void)read_waits(vt_process.pid, &waited_before); }
 
 __attribute__((constructor)) static void note_start(void) { before = own_time(); }
 

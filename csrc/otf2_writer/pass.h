@@ -150,6 +150,8 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 
 /* processor_waits.c: keeps the time in which the thread waited for a processor since its last event. */
 int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region, uint64_t path);
+/* The same for the time in which it slept. w: payload of a BLOCKED record. */
+int vt_blocked(struct pass *p, const uint64_t *w, uint32_t region, uint64_t path);
 
 /* gaps.c: keep an interval in which the location did not record. */
 int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);

@@ -73,7 +73,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     F(S, counts) F(S, first_ns) F(S, last_ns) F(S, events) F(S, lost) F(S, clamped) F(S, unmapped) F(S, closed)        \
     F(S, stray_leaves) F(S, flush_ns) F(S, off_ns) F(S, flushes) F(S, limit_ns) F(S, limit_why) F(S, limit_classes)    \
     F(S, lost_by) F(S, dropped) F(S, dropped_ns) F(S, unended) F(S, unbegun) F(S, unmatched) F(S, nnotes) F(S, notes)  \
-    F(S, ngaps) F(S, gaps) F(S, nwaits) F(S, waits)
+    F(S, ngaps) F(S, gaps) F(S, nwaits) F(S, waits) F(S, nblocked) F(S, blocked)
 #define SAMPLED(F, S)                                                                                                  \
     F(S, rows) F(S, frames) F(S, frame_first) F(S, frame_steps) F(S, frame_names) F(S, frame_kinds)                    \
     F(S, region_names) F(S, weights) F(S, generators) F(S, contexts) F(S, nrows) F(S, nframes) F(S, nframe_steps)      \
@@ -82,7 +82,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define SAMPLE_SCAN(F, S)                                                                                              \
     F(S, frames) F(S, weights) F(S, nframes) F(S, nweights) F(S, samples) F(S, first_ticks) F(S, last_ticks)
 #define GAP(F, S) F(S, from) F(S, to) F(S, ns) F(S, count) F(S, classes) F(S, reason)
-#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, count) F(S, path)
+#define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, count) F(S, path) F(S, site)
 #define NOTE(F, S) F(S, ns) F(S, marker) F(S, text)
 #define PARTS(F, S)                                                                                                    \
     F(S, clocks) F(S, doubtful) F(S, comm_first) F(S, comm_members) F(S, comm_repaired) F(S, nprocesses) F(S, ncomms)  \

@@ -447,6 +447,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_io: return vt_io(p, t, what, w);
     case VT_HANDLER_user: return vt_user(p, t, what, w);
     case VT_HANDLER_processor_wait: return vt_processor_wait(p, w[0], innermost(p), open_path(p));
+    case VT_HANDLER_blocked: return vt_blocked(p, w, innermost(p), open_path(p));
     }
     __builtin_unreachable(); /* vt_record has checked the kind */
 }
@@ -460,7 +461,7 @@ static int passes_on(uint32_t what) { return !(what & VT_FUNCTION || vt_record_r
 static __attribute__((noinline)) int samples_before(struct pass *p, uint32_t what)
 {
     int ends = VT_KIND(what) == VT_K_THREAD_TEAM_BEGIN || VT_KIND(what) == VT_K_THREAD_TEAM_JOINED ||
-               VT_KIND(what) == VT_K_PROCESSOR_WAIT; /* may precede one of these */
+               VT_KIND(what) == VT_K_PROCESSOR_WAIT || VT_KIND(what) == VT_K_BLOCKED; /* may precede one of these */
     return !(what & VT_FUNCTION) && ends ? VT_OK : vt_samples_until(p, p->ticks);
 }
 

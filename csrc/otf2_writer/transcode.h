@@ -163,15 +163,18 @@ struct vt_transcoded {
     struct vt_gap *gaps; /* intervals in which the location did not record; vt_kernel_gaps_free frees them */
     uint64_t nwaits;
     struct vt_wait *waits; /* intervals in which the location waited for a processor; vt_kernel_waits_free frees them */
+    uint64_t nblocked;
+    struct vt_wait *blocked; /* intervals in which the location slept; vt_kernel_waits_free frees them */
 };
 
 /* An interval between two events, in their ns, in which the thread could run but waited ns for a processor. region: OTF2's
    number of the innermost open region; VT_UNMAPPED: none. count: number of waits that became this one. path: a hash of the
-   open regions; VT_NO_PATH: unknown. */
+   open regions; VT_NO_PATH: unknown. The same for the ns in which the thread slept; site: the process's text of the call
+   that slept, 0: unknown. */
 struct vt_wait {
     uint64_t from, to, ns;
     uint32_t region, count;
-    uint64_t path;
+    uint64_t path, site;
 };
 /* The hash of a call path (FNV-1a, with OTF2's numbers of regions for bytes): of the path without regions, and the
    factor. */

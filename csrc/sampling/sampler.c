@@ -76,6 +76,30 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
     s->turn ^= 1;
 }
 
+/* The signals wait, for the handler uses the same memory. */
+uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintptr_t *addresses, uint32_t most)
+{
+    struct sampler *s = sampler_of(l);
+    enum vt_sample_end end;
+    uint64_t mask;
+    uint32_t found = 0;
+    if (!s || !atomic_load(&on)) return 0;
+    vt_hold_signals(&mask);
+    uint64_t *frames = s->frames[s->turn];
+    const struct vt_code_map *map = vt_code_map_enter();
+    const uint32_t n = vt_unwind(&s->unwinder, map, frame, frames, &end);
+    for (uint32_t i = 0; i < n && found < most; i++) {
+        const uint64_t at = frames[i] & ~(uint64_t)(VT_OPEN_ADDRESS | VT_FRAME_OWN);
+        if (frames[i] & VT_OPEN_ADDRESS) addresses[found++] = at;
+        for (uint32_t k = 0; map && !(frames[i] & VT_OPEN_ADDRESS) && k < map->count; k++)
+            if (at - map->ranges[k].slot < map->ranges[k].bytes)
+                addresses[found++] = map->ranges[k].begin + (at - map->ranges[k].slot), k = map->count;
+    }
+    vt_code_map_leave();
+    vt_release_signals(&mask);
+    return found;
+}
+
 /* Returns 1 if the kernel has called the handler on an alternate stack that may be too small for taking a sample. */
 static int is_on_small_stack(const void *context)
 {

@@ -231,6 +231,9 @@ void vt_perf_timer_leave(struct vt_sample_timer *t);
 /* Records a sample of the calling thread, whose location is l, in a signal handler. context: ucontext_t of the
    interrupted instruction; weight: ns that the sample stands for. */
 void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns);
+/* Stores the stack of the calling thread, whose location is l, from a frame on: addresses inside the call instructions,
+   innermost first, at most `most`. Returns their number; 0: the thread is not sampled. */
+uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintptr_t *addresses, uint32_t most);
 /* Returns 1 while threads are sampled. */
 int vt_sample_is_on(void);
 /* Returns 1 if a signal that the calling thread got without a handler comes from its sampling timer. The thread then

@@ -22,7 +22,8 @@ from support.build.run import unify
 from support.build.run import vtrace as command
 from support.damage.failing_calls import inject, injected
 from support.tools import DEFAULTS, call, need
-from vtrace.analysis.processor_waits import ProcessorWaits
+from vtrace.analysis.findings.sleeping_calls import sleeping_call
+from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 
 LEFT_OUT, LATER = 0.003e9, 0.06e9
 """ns of waiting that are left out, since they are short, and that a thread may have after its own question."""
@@ -50,6 +51,62 @@ def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     assert np.array_equal(tree["region"][path[path >= 0]], waits.region[path >= 0])
 
 
+ASLEEP_LEFT_OUT = 0.006e9
+"""ns of sleep that are left out, since they are short, such as those of a thread's start."""
+
+
+def asleep(trace: vtrace.Trace, *rows: int) -> float:
+    """The ns that locations slept."""
+    every = np.ones(trace.regions.rows + 1, bool)
+    return float(BlockedTimes(trace).by_location(regions=every)[[*rows]].sum())
+
+
+def test_sleep_is_that_of_the_kernel(build: Builder, tmp_path: Path) -> None:
+    """Threads that sleep in nanosleep and in a futex slept as long as the kernel neither ran them nor let them wait."""
+    done = call([str(build("asleep.c", compiler="gcc", flags=("-g",)))], tmp_path, {"VT_FILE_PREFIX": "a"} | DEFAULTS)
+    unify(tmp_path, "a")
+    trace = vtrace.open(tmp_path / "a")
+    blocked, (tree, _) = BlockedTimes(trace), trace.call_tree()
+    names = np.append(trace.regions["name"], "")[tree["region"]][blocked.paths(tree)]
+    for line, place in zip(done.stdout.splitlines(), ("rest", "wait_for_nobody"), strict=True):
+        passed, cpu, waited_ns = map(int, line.split())
+        mine = (names == place) & (blocked.ns > 25e6)
+        assert 9 <= np.count_nonzero(mine) <= 10  # waits before the first reading count as waits in its time
+        (row,) = {*blocked.location[mine].tolist()}
+        assert passed - cpu - waited_ns - ASLEEP_LEFT_OUT < asleep(trace, row) < passed + ASLEEP_LEFT_OUT
+    calls = {sleeping_call(site) for site in blocked.sites} - {None}
+    assert {(call.sleeps, call.function) for call in calls if call} == {("nanosleep", "rest")}
+
+
+@pytest.mark.parametrize("mode", ["samples", "functions"])
+def test_sleep_of_the_only_thread_is_told(build: Builder, tmp_path: Path, mode: str) -> None:
+    """By the function that sleeps, with and without recorded functions; also in a cut, whose sleep is that of the
+    window."""
+    plain = mode == "samples"
+    program = str(build("asleep.c", compiler="gcc", flags=("-g", "-O2"), plain=plain))
+    if plain:
+        command(tmp_path, "run", "-o", "a", program, "only", env=DEFAULTS)
+    else:
+        call([program, "only"], tmp_path, {"VT_FILE_PREFIX": "a"} | DEFAULTS)
+    unify(tmp_path, "a")
+    shown = json.loads(command(tmp_path, "diagnose", "--about", "processor", "--json", "a").stdout)
+    found = [one for one in shown["findings"] if one["kind"] == "blocked"]
+    assert len(found) == 1
+    assert "nanosleep, called by rest (asleep.c:" in found[0]["culprit"]
+    assert found[0]["loss_ns"] > 0.29e9  # of ten times 30 ms
+    times = shown["blocked"]
+    places = [row["place"] for row in times if row["time_ns"] > 25e6]
+    assert len(places) == 10
+    assert all(place.startswith("nanosleep, called by rest") for place in places)
+    assert shown["blocked_by_location"][0]["time_ns"] == pytest.approx(sum(row["time_ns"] for row in times), abs=99)
+    trace = vtrace.open(tmp_path / "a")
+    half = trace.duration // 2
+    command(tmp_path, "cut", "a", "--from", f"{half}ns", "-o", "half")
+    every, cut = np.ones(trace.regions.rows + 1, bool), vtrace.open(tmp_path / "half")
+    assert asleep(cut, 0) == pytest.approx(BlockedTimes(trace).by_location(half, regions=every)[0], abs=2000)
+    assert {site for site in BlockedTimes(cut).sites if site} <= {*BlockedTimes(trace).sites}
+
+
 def test_no_waits(build: Builder, tmp_path: Path) -> None:
     """With VT_PROCESSOR_WAIT=no there is no table, other tables stay, and the runtime asks for nothing."""
     program, log = str(build("one_processor.c", compiler="gcc")), tmp_path / "log"
@@ -60,7 +117,7 @@ def test_no_waits(build: Builder, tmp_path: Path) -> None:
     for name in ("none", "some"):
         unify(tmp_path, name)
     tables = {name: {path.name for path in (tmp_path / f"{name}.trace/vtrace").iterdir()} for name in ("none", "some")}
-    assert tables["some"] - tables["none"] == {"processor_waits"}
+    assert tables["some"] - tables["none"] == {"processor_waits", "blocked"}
     assert waited(vtrace.open(tmp_path / "some"), 1, 2) > 0
     assert waited(vtrace.open(tmp_path / "none"), 1, 2) == 0
 
@@ -126,7 +183,9 @@ def test_waits_in_an_import(build: Builder, tmp_path: Path, way: str) -> None:
     assert found.locations.rows == source.locations.rows + 1
     for row in range(source.locations.rows):
         assert waited(found, row) == waited(source, row)
+        assert asleep(found, row) == asleep(source, row)
     assert waited(found, 1, 2) > 0
+    assert asleep(found, 0) > 0
     kinds = {one["kind"] for one in json.loads(command(tmp_path, "diagnose", "--json", "after").stdout)["findings"]}
     assert "noise" in kinds or "oversubscribed" in kinds
 

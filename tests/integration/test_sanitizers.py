@@ -89,7 +89,7 @@ def race(stress: Path, where: Path, scenario: str) -> None:
     assert "ThreadSanitizer" not in done.stderr
     if scenario != "end":
         found = ledger(where, "t")
-        control = sum(found.kinds[kind] for kind in ("LOST", "FLUSH", "THREAD", "TIME", "PROCESSOR_WAIT"))
+        control = sum(found.kinds[kind] for kind in ("LOST", "FLUSH", "THREAD", "TIME", "PROCESSOR_WAIT", "BLOCKED"))
         assert found.kinds.total() - control + found.lost == int(done.stdout)
 
 

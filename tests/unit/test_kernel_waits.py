@@ -12,7 +12,7 @@ import numpy as np
 
 from support.synthetic_runs.transcoding import chunk, transcode
 from vtrace.io.local.kernel import NO_WAITS, UNMAPPED, Kernel
-from vtrace.unify.account.account import waits_table
+from vtrace.unify.account.account import blocked_table, waits_table
 from vtrace.unify.account.coverage import CoverageRow
 
 MOST = 1024
@@ -26,6 +26,30 @@ def test_a_wait_is_a_row(tmp_path: Path) -> None:
     made = chunk().enter(1, 10).record("PROCESSOR_WAIT", 500, 0, 300).leave(1).record("PROCESSOR_WAIT", 100, 0, 40)
     _, result = transcode(tmp_path, Kernel(), [made], **KNOTS)
     assert [wait[:5] for wait in result.waits.tolist()] == [(10, 510, 300, 1, 1), (510, 610, 40, UNMAPPED, 1)]
+
+
+def test_a_time_asleep_is_a_row(tmp_path: Path) -> None:
+    """Of the last ticks, if the record tells them, else since the last event, or since the last such time after it.
+    What does not fit was before, in an unknown call."""
+    made = chunk().enter(1, 10).record("BLOCKED", 500, 0, 200, 250, 7).record("BLOCKED", 100, 0, 90, 0, 0).leave(1)
+    _, result = transcode(tmp_path, Kernel(), [made.record("BLOCKED", 50, 0, 1000, 40, 8)], **KNOTS)
+    rows = [(*wait[:5], wait[6]) for wait in result.blocked.tolist()]
+    assert rows == [(260, 510, 200, 1, 1, 7), (510, 610, 90, 1, 1, 0), (610, 620, 10, UNMAPPED, 1, 0),
+                    (620, 660, 40, UNMAPPED, 1, 8)]  # fmt: skip
+    assert result.blocked["path"][2] == 0
+    assert not len(result.waits)
+
+
+def test_sites_of_times_asleep() -> None:
+    """The texts of all processes are one list, and each row has its number."""
+    waits = np.zeros(3, NO_WAITS.dtype)
+    waits["site"] = [5, 0, 6]
+    rows = [cast(CoverageRow, SimpleNamespace(id=id, blocked=waits, sites={5: "b", 6: f"a{id}"})) for id in (1, 0)]
+    rows.append(cast(CoverageRow, SimpleNamespace(id=2, blocked=NO_WAITS, sites={})))
+    table = blocked_table(rows)
+    assert table.columns["location"].tolist() == [0] * 3 + [1] * 3
+    texts = [table.names["site"][number] for number in table.columns["site"].tolist()]
+    assert texts == ["b", "", "a0", "b", "", "a1"]
 
 
 def test_the_shortest_waits_are_joined(tmp_path: Path) -> None:

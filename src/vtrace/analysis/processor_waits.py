@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The times in which threads could run but waited for a processor, from the sidecar of an archive."""
+"""The times in which threads could run but waited for a processor, and those in which they slept, from the sidecar of
+an archive."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
+_BETWEEN = " <- "
+"""Between the calls of a site (unify/merge/code_addresses.py)."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
@@ -26,15 +30,19 @@ class ProcessorWaits:
     trace, region -1: outside of calls. begin, end, ns: ns; of an interval only the sum of its waits is known, which
     counts as spread over the interval."""
 
+    table = sidecar.WAITS
+    """Name and version."""
+
     def __init__(self, trace: Source) -> None:
         """Without the table there are no waits."""
-        known = waits_of(trace)
+        known = waits_of(trace, self.table)
         table = known.columns if known else {name: np.empty(0, np.uint64) for name in _COLUMNS}
         location = trace.definitions.ids["locations"].rows(table["location"])
         order = np.lexsort((table["from"], location))
         order = order[location[order] >= 0]
         table = {name: column[order] for name, column in table.items()}
-        self._trace, self._path = trace, table["path"]
+        self._trace, self._path, self.count = trace, table["path"], table["count"].astype(np.int64)
+        self._columns, self._names = table, known.names if known else {}
         self.location = location[order]
         self.region = trace.definitions.ids["regions"].rows(table["region"])
         scale = _SECOND / trace.resolution
@@ -85,11 +93,25 @@ def path_hashes(tree: Table, ids: Sequence[int]) -> Array:
     return np.array(hashes, np.uint64)
 
 
-def waits_of(trace: Source) -> sidecar.SidecarTable | None:
-    """The table of waits (unify/account/account.py); None: there is none, or it is damaged."""
+class BlockedTimes(ProcessorWaits):
+    """The times in which threads slept in the kernel, as the waits for a processor; not those of less than a
+    millisecond between two readings."""
+
+    table = sidecar.BLOCKED
+
+    @cached_property
+    def sites(self) -> list[tuple[str, ...]]:
+        """(times,) the calls that slept, each innermost first as function@file:line; (): unknown."""
+        stacks = [tuple(text.split(_BETWEEN)) if text else () for text in self._names.get("site", [])]
+        numbers = self._columns.get("site", np.zeros(len(self.location), np.uint64)).tolist()
+        return [stacks[number] if number < len(stacks) else () for number in numbers]
+
+
+def waits_of(trace: Source, name: tuple[str, int] = sidecar.WAITS) -> sidecar.SidecarTable | None:
+    """A table of waits (unify/account/account.py); None: there is none, or it is damaged."""
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
-        table = sidecar.read(trace.anchor.parent, *sidecar.WAITS, of)
+        table = sidecar.read(trace.anchor.parent, *name, of)
     except FormatError:
         return None
     return table if table and all(name in table.columns for name in _COLUMNS) else None

@@ -25,6 +25,7 @@ from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
+from vtrace.timeline.off_core import OffCore
 from vtrace.timeline.panel_data import PanelData, compared
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
@@ -74,6 +75,7 @@ class ShownTrace:
         self.data = LargeData(self.trace, self.part, self.tiles) if large else WindowData(self.trace, self.part)
         self.rare = RareCalls(self.trace, self.part, large)
         self.curves = Curves(self.trace, self.tiles, large)
+        self.off_core = OffCore(self.trace)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace, self.tiles)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
@@ -190,6 +192,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
         "samples": shown.samples.known, "counters": shown.curves.described(),
+        "offCore": shown.off_core.known,
         "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
     }  # fmt: skip
 
@@ -311,6 +314,7 @@ _ANSWERS: dict[str, Callable[[ShownTrace, _Query], Content]] = {
     "rare": lambda shown, words: shown.rare.answer(
         _rows(shown, words), words.window(), _bins(words), words.number("every", 0, 1) == 1
     ),
+    "processor": lambda shown, words: shown.off_core.answer(_rows(shown, words), words.window(), _bins(words)),
     "curves": lambda shown, words: shown.curves.answer(
         words.number("counter", 0), _rows(shown, words), words.window(), _bins(words)
     ),

@@ -33,8 +33,9 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
         made[sidecar.COVERAGE] = _coverage(copy)
     if (clocks := clocks_of(copy.trace)) is not None:  # the times of a copy are those of the source
         made[sidecar.CLOCKS] = clocks
-    if (waits := waits_of(copy.trace)) is not None:
-        made[sidecar.WAITS] = _waits(copy, waits.columns, directory)
+    for name in (sidecar.WAITS, sidecar.BLOCKED):
+        if (waits := waits_of(copy.trace, name)) is not None:
+            made[name] = _waits(copy, waits, directory)
     anchor = directory / "traces.otf2"
     with Reader(anchor) as reader:
         identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
@@ -84,11 +85,12 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
     return sidecar.SidecarTable({name: columns[name] for name in order}, {"class": kinds, "reason": reasons})
 
 
-def _waits(copy: Rewriter, table: dict[str, Array], directory: Path) -> sidecar.SidecarTable:
-    """The waits for a processor of locations that stay, in the window: of a wait that reaches beyond, its part.
-    directory: of the copy."""
+def _waits(copy: Rewriter, waits: sidecar.SidecarTable, directory: Path) -> sidecar.SidecarTable:
+    """The waits for a processor, or times asleep, of locations that stay, in the window: of a wait that reaches beyond,
+    its part. directory: of the copy."""
     if copy.whole:
-        return sidecar.SidecarTable(table)
+        return waits
+    table = waits.columns
     rows, numbers = _stay(copy, table["location"])
     begin, end = _window(copy)
     first, last = (np.clip(table[name], begin, end).astype(np.uint64) for name in ("from", "to"))
@@ -102,7 +104,8 @@ def _waits(copy: Rewriter, table: dict[str, Array], directory: Path) -> sidecar.
         "region": np.array([UNMAPPED if number is None else number for number in new], np.uint32)[of_row],
         "path": _paths(copy, old["path"], directory),
     }  # fmt: skip
-    return sidecar.SidecarTable({name: changed.get(name, column).astype(column.dtype) for name, column in old.items()})
+    columns = {name: changed.get(name, column).astype(column.dtype) for name, column in old.items()}
+    return sidecar.SidecarTable(columns, waits.names)
 
 
 def _paths(copy: Rewriter, paths: Array, directory: Path) -> Array:

@@ -200,10 +200,12 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
     culprits = ranks_text(trace, cause.locations)
     place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
-    if facts.sampled and not is_io:
-        others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
-        if sampled := facts.sampled.longer(names, cause.locations, others):
-            names, place, source = sampled.names, sampled.text, sampled.source
+    others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
+    asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
+    if asleep:
+        names, place, source = asleep.names, asleep.text, asleep.source
+    elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
+        names, place, source = sampled.names, sampled.text, sampled.source
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
     text = _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
@@ -211,6 +213,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         evidence = ("diagnose", "--about", "io")
     elif cause.kind == "serialisation":
         evidence = ("view", "--text")
+    elif asleep:
+        evidence = ("diagnose", "--about", "processor")
     elif names:
         evidence = (*evidence, "--select", f"region={names[-1]}")
     locations = np.unique(answers.waits["location"][rows])

@@ -27,7 +27,8 @@ from vtrace.analysis.activity import (
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
-from vtrace.analysis.processor_waits import ProcessorWaits
+from vtrace.analysis.findings.sleeping_calls import SleepingCall, longer_sleep
+from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.path_sums import outermost
@@ -289,6 +290,35 @@ class RunFacts:
         return self.processor_waits.between(locations, begins, ends, regions=works | waits if in_mpi else works)
 
     @cached_property
+    def blocked(self) -> BlockedTimes:
+        """The times in which threads slept."""
+        return BlockedTimes(self.trace)
+
+    @cached_property
+    def path_of_blocked(self) -> Array:
+        """(times,) the row of the call path of each such time; -1: unknown."""
+        return self.blocked.paths(self.paths)
+
+    @cached_property
+    def sleeps_at_work(self) -> Array:
+        """(regions + 1,) bool: regions whose calls neither may wait for others nor are I/O, and, last, the time outside
+        of calls: a thread that sleeps there works less than it seems."""
+        found = np.zeros(self.trace.regions.rows + 1, bool)
+        found[self.paths["region"]] = ~(self.waiting | self.io)
+        return found
+
+    def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
+        """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
+        of the difference there; without others the call with most of the time."""
+        ns = self.blocked.within(self.window.start, self.window.stop)
+        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked]
+        if not ns.any():
+            return None
+        spent = self.spent_in(inside)
+        difference = float(spent[[*locations]].mean() - (spent[[*others]].mean() if others else 0))
+        return longer_sleep(self.blocked, ns, locations, others, difference=difference)
+
+    @cached_property
     def path_of_wait(self) -> Array:
         """(waits,) the row of the call path of each wait for a processor; -1: unknown."""
         return self.processor_waits.paths(self.paths)
@@ -345,6 +375,8 @@ class RunFacts:
         path = self.longer_path(locations, others)
         if path < 0:
             return ""
+        if not path and (asleep := self.longer_sleep(self.paths_named(()), locations, others)):
+            return asleep.text
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
             return sampled.text
         return place_text(self.trace, self.paths, path)

@@ -276,7 +276,10 @@ class Transcoded:
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """Intervals in which the thread waited for a processor, struct vt_wait: from, to, ns of waiting, the innermost open
-    region (UNMAPPED: none), number of waits that became this one, a hash of the open regions."""
+    region (UNMAPPED: none), number of waits that became this one, a hash of the open regions, 0."""
+    blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
+    """Intervals in which the thread was asleep in the kernel, also struct vt_wait; at the end the process's text of the
+    call that slept, 0: unknown."""
 
 
 def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:
@@ -498,6 +501,7 @@ class Kernel:
         values["notes"] = view(result.notes, result.nnotes, _NOTE).tolist()
         values["gaps"] = view(result.gaps, result.ngaps, _GAP).tolist()
         values["waits"] = view(result.waits, result.nwaits, NO_WAITS.dtype).copy()
+        values["blocked"] = view(result.blocked, result.nblocked, NO_WAITS.dtype).copy()
         return Transcoded(**values)
 
     def error(self, code: int, error: ctypes.Structure, stream: Stream | None) -> Exception:

@@ -40,6 +40,9 @@ CLOCKS = "clocks", 1
 """Name and version of the table of the clocks of hosts (unify/account/clock_facts.py, analysis/host_clocks.py)."""
 WAITS = "processor_waits", 1
 """Name and version of the table of waits for a processor (unify/account/account.py, analysis/processor_waits.py)."""
+BLOCKED = "blocked", 1
+"""Name and version of the table of times in which threads slept (unify/account/account.py,
+analysis/processor_waits.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

@@ -30,6 +30,7 @@ import {TileStore} from './net/tile_store.js';
  * @property {import('./model/samples.js').Leaves} [leaves]
  * @property {import('./model/rare.js').Rare} [rare]
  * @property {import('./model/curves.js').Curves} [curves]
+ * @property {import('./model/off_core.js').OffCore} [offCore]
  * @property {string[]} [curveLines]
  * @property {string[]} [rareLines] lines about marks that are left out
  * @property {Table} [found]
@@ -195,6 +196,7 @@ export class App {
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
       else [trace.rare, trace.rareLines] = [undefined, []];
+      if (trace.meta.offCore && state.processor) this.askOffCore(number, shown.map((row) => row.key), begin, end);
       if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
       else [trace.curves, trace.curveLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
@@ -237,6 +239,14 @@ export class App {
     const trace = this.traces[number];
     trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
     trace.rareLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** Requests the times off the processor. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askOffCore(number, keys, begin, end) {
+    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const found = await this.client.table('processor', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `processor ${number}`);
+    if (found) this.traces[number].offCore = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns, texts: found.notes.texts, bins, begin, end};
     this.redraw();
   }
 

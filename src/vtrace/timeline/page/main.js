@@ -8,6 +8,7 @@ import {installBar} from './panels/bar.js';
 import {installHistory} from './hands/history.js';
 import {installKeys} from './hands/keys.js';
 import {installMouse} from './hands/mouse.js';
+import {installOffCore} from './panels/off_core.js';
 import {installPanels} from './panels/panels.js';
 import {element, byId, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
@@ -54,6 +55,7 @@ async function start(traces) {
   };
   dark.addEventListener('change', () => app.redraw());
   installBar(app);
+  installOffCore(app);
   installPanels(app);
   installMouse(app);
   installKeys(app);

@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.io.archive.definitions import plain_text
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
-from vtrace.io.local.kernel import NO_WAITS
+from vtrace.io.common.arrays import Array
 from vtrace.io.local.repair_kernel import Repaired
 from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.sidecar import SidecarTable
@@ -27,6 +27,8 @@ from vtrace.unify.model.context import Context
 from vtrace.unify.model.process import HEAP, Run
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.writing import Results
+
+_OF_WAITS = ("from", "to", "ns", "region", "count", "path")
 
 
 @dataclass(frozen=True)
@@ -62,22 +64,40 @@ def account(
 
 
 def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
-    """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor. Only rank
-    0 calls this function."""
+    """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor;
+    times asleep. Only rank 0 calls this function."""
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
     if any(len(row.waits) for row in rows):
         sidecar.write(archive.directory, *sidecar.WAITS, identity, waits_table(rows))
+    if any(len(row.blocked) for row in rows):
+        sidecar.write(archive.directory, *sidecar.BLOCKED, identity, blocked_table(rows))
 
 
 def waits_table(rows: Sequence[CoverageRow]) -> SidecarTable:
     """Returns the waits of threads for a processor, in ns of the archive, by location and begin."""
-    found = sorted(((row.id, row.waits) for row in rows if len(row.waits)), key=lambda one: one[0])
-    columns = {"location": np.repeat(np.array([id for id, _ in found], "<u8"), [len(waits) for _, waits in found])}
-    return SidecarTable(
-        columns | {name: np.concatenate([waits[name] for _, waits in found]) for name in NO_WAITS.dtype.names or ()}
-    )
+    return SidecarTable(_columns([(row.id, row.waits) for row in rows], _OF_WAITS))
+
+
+def blocked_table(rows: Sequence[CoverageRow]) -> SidecarTable:
+    """Returns the times in which threads slept, as waits_table; site: the number of a text, of the call that slept."""
+    texts = sorted({text for row in rows for text in row.sites.values()} | {""})
+    number = {text: at for at, text in enumerate(texts)}
+    found = []
+    for row in rows:
+        blocked = row.blocked.copy()
+        of = np.array([number[row.sites.get(site, "")] for site in np.unique(blocked["site"]).tolist()], np.uint64)
+        blocked["site"] = of[np.unique(blocked["site"], return_inverse=True)[1]] if len(blocked) else 0
+        found.append((row.id, blocked))
+    return SidecarTable(_columns(found, (*_OF_WAITS, "site")), {"site": texts})
+
+
+def _columns(found: Sequence[tuple[int, Array]], names: Sequence[str]) -> dict[str, Array]:
+    """Columns of the waits of locations, by location."""
+    found = sorted(((id, waits) for id, waits in found if len(waits)), key=lambda one: one[0])
+    ids = np.repeat(np.array([id for id, _ in found], "<u8"), [len(waits) for _, waits in found])
+    return {"location": ids} | {name: np.concatenate([waits[name] for _, waits in found]) for name in names}
 
 
 def identity_of(archive: Archive, definitions: Definitions) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from vtrace.console import some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
@@ -65,6 +67,10 @@ class CoverageRow:
     """The intervals in which the location did not record."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
+    blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
+    """Those in which it slept, as in Transcoded."""
+    sites: Mapping[int, str] = field(default_factory=dict)
+    """The texts of their calls."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
     missing: bool = False
@@ -113,6 +119,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     if number in process.contents.missing_records:
         why, missing = process.contents.missing_records[number]
         lost, lost_by[why] = lost + missing, lost_by.get(why, 0) + missing
+    blocked = result.blocked if result else NO_WAITS
     return CoverageRow(
         id=location,
         number=number,
@@ -123,11 +130,13 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         clamped=clamped,
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
-        result=replace(result, notes=(), gaps=(), waits=NO_WAITS) if result else result,
+        result=replace(result, notes=(), gaps=(), waits=NO_WAITS, blocked=NO_WAITS) if result else result,
         markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         waits=result.waits if result else NO_WAITS,
+        blocked=blocked,
+        sites={site: known.texts.get(site, "") for site in np.unique(blocked["site"]).tolist() if site},
         end_ns=process.end_ns if number == 0 else 0,
         missing=process.missing,
         cpu_ns=_cpu_ns(summary),

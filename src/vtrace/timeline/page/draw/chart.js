@@ -8,6 +8,7 @@ import {paneHeights} from '../model/samples.js';
 import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
 import {callColour, callsPart, drawCalls, drawCurve, drawLeaves, drawRare, drawTile, labelCalls} from './rows_layer.js';
+import {drawOffCore} from './processor_layer.js';
 import {deepest, drawCounters, fillStack, labelStack, samplePane} from './stack_layer.js';
 
 /** @type {any} */
@@ -97,6 +98,7 @@ function drawRows(app, s, l, trace, paper) {
     drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
     if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
   }
+  if (state.processor) for (let number = first; number < last; number += 1) drawOffCore(s, paper, of.offCore, part.rows[number].key, placeOf(number));
   for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number));
 }
 

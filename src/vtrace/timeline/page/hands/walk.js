@@ -5,6 +5,7 @@ import {windowOf} from '../draw/chart.js';
 import {rowAtPoint, rowTop} from '../draw/layout.js';
 import {placesOf} from '../model/rows.js';
 import {valueText} from '../model/curves.js';
+import {offCoreText} from '../model/off_core.js';
 import {OUTLIER, rareAt} from '../model/rare.js';
 import {leafAt} from '../model/samples.js';
 import {BINS, covering, levelOf, span} from '../model/tiles.js';
@@ -138,7 +139,7 @@ export function placeText(app, at) {
   if (!row || at.x < l.left) return '';
   const of = app.traces[row.trace], window = windowOf(app, row.trace), perPixel = (window.end - window.begin) / l.width;
   const time = window.begin + (at.x - l.left) * perPixel, level = levelOf(perPixel, of.meta.top);
-  const head = `${row.name.trim()} at ${duration(time, 7)}${valueText(of.curves, row.key, time)}${rareText(app, row, time, perPixel)}`;
+  const head = `${row.name.trim()} at ${duration(time, 7)}${valueText(of.curves, row.key, time)}${rareText(app, row, time, perPixel)}${state.processor ? offCoreText(of.offCore, row.key, time) : ''}`;
   const calls = row.finest > level && row.location >= 0 ? of.tiles.callsOf(row.key, level, Math.floor(time / span(level))) : undefined;
   if (calls) {
     let found = -1;

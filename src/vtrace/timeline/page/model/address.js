@@ -25,6 +25,7 @@ const WORDS = {
   collectives: ['collectives', bit, (text) => text === '1'],
   counters: ['counters', bit, (text) => text === '1'],
   samples: ['samples', bit, (text) => text === '1'],
+  processor: ['processor', bit, (text) => text === '1'],
   rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
   curve: ['curve', String, String],
   smallest: ['smallest', String, naturalOf],

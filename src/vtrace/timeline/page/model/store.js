@@ -23,6 +23,7 @@
  * @property {boolean} collectives
  * @property {boolean} counters
  * @property {boolean} samples
+ * @property {boolean} processor times in which threads waited for a processor or slept
  * @property {string} curve name of the counter below all rows, '' for none
  * @property {'auto' | 'all' | 'none'} rare marks of outliers and waits; all: also the marks that take long to find
  * @property {number} smallest least bytes of a shown message
@@ -36,7 +37,7 @@
 /** @type {State} */
 export const INITIAL = {
   begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, sample: null, search: '',
-  exact: false, colour: 'class', messages: true, collectives: true, counters: true, samples: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
+  exact: false, colour: 'class', messages: true, collectives: true, counters: true, samples: true, processor: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
   panel: 'profile', shift: [0, 0], align: '',
 };
 

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions in which a thread sleeps, such as nanosleep and poll. A call of some milliseconds tells how long the thread was
+   off the processor, and the stack of the call where threads are sampled: a sleeping thread has no samples. A shorter call
+   costs two readings of the clock. The calls are no events. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+#include "sampling.h"
+
+#define SITES 1024u
+#define DEPTH 16u /* calls of a stack */
+
+/* The function that sleeps and the calls around it, innermost first, each by an address inside the call instruction. */
+struct stack {
+    uint32_t n;
+    uintptr_t at[DEPTH];
+};
+
+struct site {
+    _Atomic uint64_t key; /* hash of the stack */
+    uint32_t id; /* 0: another thread is defining it, or there are no more ids */
+};
+
+static uint32_t define(const struct stack *s)
+{
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
+    for (uint32_t i = 0; i < s->n; i++) vt_note_code(s->at[i]);
+    return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(s->at, s->n * sizeof *s->at)) ? id : 0;
+}
+
+static uint32_t number_of(const struct stack *s)
+{
+    static struct site *_Atomic sites;
+    uint64_t key = s->at[0];
+    for (uint32_t i = 1; i < s->n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + s->at[i];
+    struct site *all = atomic_load(&sites);
+    if (!all) all = vt_pages_once((void **)&sites, SITES * sizeof *all);
+    struct site *site = all ? vt_table_entry(all, SITES, sizeof *all, key ? key : 1) : NULL;
+    if (!site) return 0;
+    uint32_t id = VT_READ(site->id);
+    if (!id) VT_SET(site->id, id = define(s));
+    return id;
+}
+
+/* frame: of the wrapper, whose first two words are the caller's frame pointer and the return address. */
+static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *frame, void *function)
+{
+    struct vt_location *l = vt_own_location;
+    struct stack s = {.n = 1, .at = {(uintptr_t)function}};
+    if (!l || !l->in_use || VT_READ(l->busy) || vt_suppressed || vt_is_other_process()) return;
+    const int saved = errno;
+    const struct vt_registers caller = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
+    s.n += vt_sample_stack(l, caller, s.at + 1, DEPTH - 1);
+    if (s.n == 1) s.at[s.n++] = caller.pc;
+    vt_blocked_in(since, number_of(&s));
+    errno = saved;
+}
+
+/* clang-format off */
+#define SLEEPS(type, function, parameters, arguments)                                                                  \
+    static struct vt_call call_##function = {.name = #function};                                                       \
+    VT_CALL_EXPORT type function parameters                                                                            \
+    {                                                                                                                  \
+        type(*next) parameters;                                                                                        \
+        *(void **)&next = vt_call_next(&call_##function);                                                              \
+        if (!vt_process.set.processor_wait) return next arguments;                                                                            \
+        const uint64_t since = vt_now();                                                                               \
+        type r = next arguments;                                                                                       \
+        if (VT_IS_LONG(vt_now() - since)) tell(since, __builtin_frame_address(0), *(void **)&next);                    \
+        return r;                                                                                                      \
+    }
+
+#define CALLS(X)                                                                                                       \
+    X(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))                              \
+    X(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),          \
+      (clock, flags, time, left))                                                                                      \
+    X(int, usleep, (useconds_t us), (us))                                                                              \
+    X(unsigned, sleep, (unsigned seconds), (seconds))                                                                  \
+    X(int, pause, (void), ())                                                                                          \
+    X(int, poll, (struct pollfd *files, nfds_t n, int ms), (files, n, ms))                                             \
+    X(int, ppoll, (struct pollfd *files, nfds_t n, const struct timespec *time, const sigset_t *set),                  \
+      (files, n, time, set))                                                                                           \
+    X(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time), (n, in, out, other, time))   \
+    X(int, pselect, (int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time, const sigset_t *set), \
+      (n, in, out, other, time, set))                                                                                  \
+    X(int, epoll_wait, (int file, struct epoll_event *events, int n, int ms), (file, events, n, ms))                   \
+    X(int, epoll_pwait, (int file, struct epoll_event *events, int n, int ms, const sigset_t *set),                    \
+      (file, events, n, ms, set))
+
+CALLS(SLEEPS)
+/* clang-format on */
+
+/* Signal handlers may sleep, so the next definitions are looked up here and not in the first call. */
+__attribute__((constructor)) static void choose(void)
+{
+#define FIND(type, function, ...) vt_call_find(&call_##function);
+    CALLS(FIND)
+}

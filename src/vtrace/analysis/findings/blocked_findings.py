@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about threads that sleep outside of recorded waits and I/O while nothing else of the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.run_facts import RunFacts, location_text, place_text
+from vtrace.analysis.findings.sleeping_calls import SleepingCall, sleeping_call
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array
+
+_WAITS = 0.9
+"""A thread waits for another one if it sleeps in recorded waits for this share of the time."""
+_MOST_THREADS = 256
+"""With more threads the rule is not worth its time: rarely do all of them wait for one."""
+_MOST = 3
+
+
+@rule(
+    FindingKind(
+        "blocked",
+        "a process's first thread sleeps in a call that is no recorded wait and no I/O, while all other threads wait "
+        "or are not there; without MPI, or where waits in MPI are unknown",
+        about=("waits", "processor"),
+        action="let this call wait less, or work meanwhile",
+        explained_by=(
+            "omp_serial", "omp_imbalance", "thread_imbalance", "lock", "condition", "imbalance", "serialisation",
+            "io_time", "io_by_few_ranks",
+        ),
+    )
+)  # fmt: skip
+def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The calls with the longest such sleep. In a run of MPI the findings about its waits tell who is late."""
+    facts = diagnosis.facts
+    if diagnosis.mpi or len(facts.rows) > _MOST_THREADS:
+        return
+    sums: dict[tuple[int, SleepingCall | None, int], tuple[float, float]] = {}
+    asleep = facts.blocked
+    regions = facts.sleeps_at_work
+    ns = asleep.within(facts.window.start, facts.window.stop) * regions[asleep.region]
+    for row in facts.masters.values():
+        mine = np.flatnonzero((asleep.location == row) & (ns > 0))
+        losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine])
+        for at, threads in zip(mine.tolist(), losing.tolist(), strict=True):
+            if threads:
+                key = row, sleeping_call(asleep.sites[at]), int(facts.path_of_blocked[at])
+                slept, lost = sums.get(key, (0.0, 0.0))
+                sums[key] = slept + ns[at], lost + ns[at] * threads
+    largest = sorted(sums.items(), key=lambda one: -one[1][1])[:_MOST]
+    for (row, call, path), (slept, lost) in largest:
+        yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
+
+
+def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
+    """(n,) the number of threads that lose time between two times (ns) in which a thread sleeps: this one and those
+    that wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
+    found = np.ones(len(begins), np.int64)
+    first, last = np.zeros((2, facts.trace.locations.rows))
+    first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
+    for other in facts.rows:
+        if other == row:
+            continue
+        since, until = np.maximum(begins, first[other]), np.minimum(ends, last[other])
+        lives = np.maximum(0, until - since)
+        here = lives > 0
+        waits = np.zeros(len(begins))
+        waits[here] = facts.blocked.between(
+            np.full(np.count_nonzero(here), other), since[here], until[here], regions=~facts.sleeps_at_work
+        )
+        found = np.where(waits >= _WAITS * lives, found + here * (found > 0), 0)
+    return found
+
+
+def _finding(facts: RunFacts, row: int, call: SleepingCall | None, path: int, *, slept: int, loss: int) -> Finding:
+    who = location_text(facts.trace, row)
+    inside = f"in {place_text(facts.trace, facts.paths, path)}" if path > 0 else ""
+    where = f"in {call}" if call else inside or "in a call that was not recorded"
+    text = f"{who} sleeps {span(slept)} {where}, and nothing else runs meanwhile"
+    return facts.finding(
+        "blocked", loss, max(path, 0), locations=[row], text=text, culprit=f"{who}, {call or inside}",
+        region=call.function if call else facts.region(max(path, 0)),
+        source=call.source if call else "", certainty=ESTIMATE, evidence=("diagnose", "--about", "processor"),
+    )  # fmt: skip

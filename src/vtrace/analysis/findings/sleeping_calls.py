@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calls in which threads slept: which function of the program called which function of libc, as the runtime
+recorded them (csrc/sampling/blocked_calls.c). A sleeping thread has no samples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.findings.lock_waits import site_of
+
+if TYPE_CHECKING:
+    from vtrace.analysis.processor_waits import BlockedTimes
+    from vtrace.analysis.table import Array
+
+_INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
+"""Functions of CPython: the functions of Python above them are not in the stack."""
+_MOST = 0.5
+"""A call explains a difference if it has at least this part of the difference."""
+
+
+@dataclass(frozen=True)
+class SleepingCall:
+    """sleeps: the function of libc. function, source (file:line of the call): the program's own code that calls it.
+    callers: more functions around it, the outermost first."""
+
+    sleeps: str
+    function: str
+    source: str
+    callers: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        line = f" ({self.source.rpartition('/')[2]})" if self.source else ""
+        return f"{self.sleeps}, called by {self.function}{line}{self._around}"
+
+    @property
+    def text(self) -> str:
+        """The function in a sentence about its time."""
+        line = f"{self.source.rpartition('/')[2]}, " if self.source else ""
+        return f"{self.function} ({line}asleep in {self.sleeps}){self._around}"
+
+    @property
+    def _around(self) -> str:
+        """Words about the caller, since the function may be one that many parts of the program call."""
+        return f", called by {self.callers[-1]}" if len(self.callers) > 1 else ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The call path, without the function of libc."""
+        return (*self.callers, self.function)
+
+
+def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
+    """The call of a stack, innermost first; None: unknown."""
+    functions = [call.rpartition("@")[0] for call in site]
+    if len(site) < 2 or any(name in _INTERPRETER for name in functions):
+        return None
+    for at, call in enumerate(site[1:], 1):
+        if own := site_of(call):
+            return SleepingCall(functions[0].lstrip("_"), own.function, own.source, tuple(functions[:at:-1]))
+    return None
+
+
+def longer_sleep(
+    asleep: BlockedTimes, ns: Array, locations: Sequence[int], others: Sequence[int], *, difference: float
+) -> SleepingCall | None:
+    """The call that explains a difference (ns) of the times of some locations and others, by their means. ns: (times,)
+    of the sleep that counts. None: none does."""
+    weight = np.isin(asleep.location, locations) / max(1, len(locations))
+    weight = (weight - np.isin(asleep.location, others) / max(1, len(others))) * ns
+    sums, example = defaultdict[tuple[str, ...], float](float), dict[tuple[str, ...], SleepingCall]()
+    for at in np.flatnonzero(weight).tolist():
+        if call := sleeping_call(asleep.sites[at]):
+            key = (call.sleeps, *call.names)
+            sums[key] += weight[at]
+            example.setdefault(key, call)
+    most = max(sums, key=sums.__getitem__, default=())
+    return example[most] if most and sums[most] >= _MOST * max(1.0, difference) else None
