@@ -11,52 +11,20 @@
 #include <unistd.h>
 #include "sampling.h"
 
-#define SITES 1024u
-#define DEPTH 16u /* calls of a stack */
-
-/* The function that sleeps and the calls around it, innermost first, each by an address inside the call instruction. */
-struct stack {
-    uint32_t n;
-    uintptr_t at[DEPTH];
-};
-
-struct site {
-    _Atomic uint64_t key; /* hash of the stack */
-    uint32_t id; /* 0: another thread is defining it, or there are no more ids */
-};
-
-static uint32_t define(const struct stack *s)
-{
-    const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
-    for (uint32_t i = 0; i < s->n; i++) vt_note_code(s->at[i]);
-    return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(s->at, s->n * sizeof *s->at)) ? id : 0;
-}
-
-static uint32_t number_of(const struct stack *s)
-{
-    static struct site *_Atomic sites;
-    uint64_t key = s->at[0];
-    for (uint32_t i = 1; i < s->n; i++) key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u + s->at[i];
-    struct site *all = atomic_load(&sites);
-    if (!all) all = vt_pages_once((void **)&sites, SITES * sizeof *all);
-    struct site *site = all ? vt_table_entry(all, SITES, sizeof *all, key ? key : 1) : NULL;
-    if (!site) return 0;
-    uint32_t id = VT_READ(site->id);
-    if (!id) VT_SET(site->id, id = define(s));
-    return id;
-}
+#define DEPTH 16u /* calls of a stack: the function that sleeps, and those around it */
 
 /* frame: of the wrapper, whose first two words are the caller's frame pointer and the return address. */
 static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *frame, void *function)
 {
     struct vt_location *l = vt_own_location;
-    struct stack s = {.n = 1, .at = {(uintptr_t)function}};
+    uintptr_t at[DEPTH] = {(uintptr_t)function};
+    uint32_t n = 1;
     if (!l || !l->in_use || VT_READ(l->busy) || vt_suppressed || vt_is_other_process()) return;
     const int saved = errno;
     const struct vt_registers caller = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
-    s.n += vt_sample_stack(l, caller, s.at + 1, DEPTH - 1);
-    if (s.n == 1) s.at[s.n++] = caller.pc;
-    vt_blocked_in(since, number_of(&s));
+    n += vt_sample_stack(l, caller, at + n, DEPTH - n);
+    if (n == 1) at[n++] = caller.pc;
+    vt_blocked_in(since, vt_call_site_of(at, n));
     errno = saved;
 }
 

@@ -20,11 +20,16 @@ class Site:
         return f"{self.function} ({self.source.rpartition('/')[2]})" if self.source else self.function
 
 
+def calls_of(text: str) -> tuple[str, ...]:
+    """The calls of a stack, innermost first, each as function@file:line."""
+    return tuple(text.split(_BETWEEN)) if text else ()
+
+
 def sites_of(text: str) -> list[Site]:
     """The calls of a stack that are in the program's own code, as far as lines tell, innermost first: not in headers of
     C++ and in libraries. Debian builds its libraries with relative paths."""
     found = []
-    for call in text.split(_BETWEEN):
+    for call in calls_of(text):
         function, _, place = call.rpartition("@")
         file, _, line = place.rpartition(":")
         if file and line.isdecimal():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.call_sites import calls_of
 from vtrace.analysis.table import Table
 from vtrace.errors import FormatError
 from vtrace.io.common.arrays import Array
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_BETWEEN = " <- "
-"""Between the calls of a site (unify/merge/code_addresses.py)."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
@@ -102,7 +101,7 @@ class BlockedTimes(ProcessorWaits):
     @cached_property
     def sites(self) -> list[tuple[str, ...]]:
         """(times,) the calls that slept, each innermost first as function@file:line; (): unknown."""
-        stacks = [tuple(text.split(_BETWEEN)) if text else () for text in self._names.get("site", [])]
+        stacks = [calls_of(text) for text in self._names.get("site", [])]
         numbers = self._columns.get("site", np.zeros(len(self.location), np.uint64)).tolist()
         return [stacks[number] if number < len(stacks) else () for number in numbers]
 

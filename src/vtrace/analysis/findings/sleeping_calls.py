@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.findings.lock_waits import site_of
+from vtrace.analysis.call_sites import site_of
 
 if TYPE_CHECKING:
     from vtrace.analysis.processor_waits import BlockedTimes
