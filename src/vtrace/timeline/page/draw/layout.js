@@ -56,7 +56,7 @@ function shownRows(state, trace, number, most) {
 /** The parts of a row of a height: y of the edge for marks of outliers and waits, its height, y of the colours, all from the
  * row's top; the gap between rows. Thin rows have no edge. @param {number} high @param {boolean} marked */
 export function boxOf(high, marked) {
-  const gap = high >= 24 ? 4 : high > 8 ? 2 : high >= 3 ? 1 : 0, edge = !marked || high < 10 ? 0 : high >= 24 ? 3 : 2;
+  const gap = high >= 24 ? 4 : high >= 12 ? 2 : high >= 3 ? 1 : 0, edge = !marked || high < 10 ? 0 : high >= 24 ? 3 : 2;
   const top = Math.floor(gap / 2);
   return {gap, edgeY: top, edge, y: top + edge};
 }

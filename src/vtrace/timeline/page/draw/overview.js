@@ -36,37 +36,50 @@ function sumsOf(app, number, l) {
   return sums;
 }
 
+/** What a surface shows, since most frames change the window only. @type {WeakMap<object, unknown[]>} */
+const painted = new WeakMap();
+
 /** @param {App} app @param {import('./surface.js').CanvasSurface} s @param {{l: import('./layout.js').Layout, height: number}} at @param {boolean} dark */
 export function drawOverview(app, s, {l, height}, dark) {
   const paper = paperOf(app, dark), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
-  s.begin(width, height, paper.back);
-  const tall = Math.floor(height / app.traces.length);
-  app.traces.forEach(({meta}, number) => {
-    const {classes, waits} = sumsOf(app, number, l), x0 = (shift[number] ?? 0) * scale, wide = (meta.duration * scale) / COLUMNS;
-    const top = number * tall + 1, room = tall - WAITS - 4, below = top + room + 1;
-    s.fill(x0, top, meta.duration * scale, room, paper.idle);
-    for (let column = 0; column < COLUMNS; column += 1) {
-      let sum = 0, waited = 0;
-      const x = x0 + column * wide;
-      /** @param {number} share @param {number} colour */
-      const stack = (share, colour) => {
-        const high = Math.min(room, sum + share * room);
-        if (Math.round(high) > Math.round(sum)) s.fill(x, top + room - high, wide, high - sum, colour);
-        sum = high;
-      };
-      classes.forEach((shares, each) => {
-        const colour = parsed(meta.classes[each].colour), part = Math.min(waits[each][column], shares[column]);
-        stack(shares[column] - part, colour);
-        stack(part, waiting(colour, paper.back));
-        waited += part;
-      });
-      const deep = Math.round(Math.min(1, waited) * WAITS);
-      if (deep) s.fill(x, below, wide, deep, paper.wait);
-    }
-  });
+  const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums];
+  const before = painted.get(s);
+  if (!before || shown.some((each, at) => each !== before[at])) {
+    painted.set(s, shown);
+    s.begin(width, height, paper.back);
+    const tall = Math.floor(height / app.traces.length);
+    app.traces.forEach(({meta}, number) => {
+      const place = {x0: (shift[number] ?? 0) * scale, wide: meta.duration * scale, top: number * tall + 1, room: tall - WAITS - 4};
+      paint(s, sums[number], place, meta.classes.map((/** @type {any} */ one) => parsed(one.colour)), paper);
+    });
+  }
   s.flush();
   const x0 = begin * scale, x1 = end * scale;
   s.veil(0, 0, x0, height, paper.back, 0.6);
   s.veil(x1, 0, width - x1, height, paper.back, 0.6);
   s.frame(x0, 0, Math.max(3, x1 - x0), height, paper.text, 1);
+}
+
+/** @param {import('./surface.js').CanvasSurface} s @param {import('../model/overview.js').Overview} sums
+ * @param {{x0: number, wide: number, top: number, room: number}} place @param {number[]} colours of classes @param {any} paper */
+function paint(s, {classes, waits}, {x0, wide, top, room}, colours, paper) {
+  const pale = colours.map((colour) => waiting(colour, paper.back)), step = wide / COLUMNS;
+  s.fill(x0, top, wide, room, paper.idle);
+  for (let column = 0; column < COLUMNS; column += 1) {
+    let sum = 0, waited = 0;
+    /** @param {number} share @param {number} colour */
+    const stack = (share, colour) => {
+      const high = Math.min(room, sum + share * room);
+      if (Math.round(high) > Math.round(sum)) s.fill(x0 + column * step, top + room - high, step, high - sum, colour);
+      sum = high;
+    };
+    for (let each = 0; each < classes.length; each += 1) {
+      const part = Math.min(waits[each][column], classes[each][column]);
+      stack(classes[each][column] - part, colours[each]);
+      stack(part, pale[each]);
+      waited += part;
+    }
+    const deep = Math.round(Math.min(1, waited) * WAITS);
+    if (deep) s.fill(x0 + column * step, top + room + 1, step, deep, paper.wait);
+  }
 }

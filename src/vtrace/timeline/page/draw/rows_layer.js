@@ -109,7 +109,9 @@ function classColour(paint, number, top, waits) {
 function thickTile(s, paint, tile, place, row) {
   const {first, last, wide, zero, low, high} = place;
   const kinds = paint.classes.length, sums = new Float64Array(2 * kinds);
-  const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums};
+  const {classes, waiting} = tile, waits = new Set(waiting.map(([number]) => number));
+  const used = classes.flatMap(([number]) => (waits.has(number) ? [number, kinds + number] : [number]));
+  const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums, used, run: {x: 0, end: 0, colour: -1}};
   for (let bin = first; bin < last; bin += 1) {
     const x0 = Math.max(low, zero + bin * wide);
     if (column.bins && Math.floor(x0) !== Math.floor(column.x)) {
@@ -121,22 +123,35 @@ function thickTile(s, paint, tile, place, row) {
     if (!column.bins) column.x = x0;
     column.end = Math.min(high, zero + (bin + 1) * wide);
     column.bins += 1;
-    for (const [number, shares] of tile.classes) sums[number] += shares[bin];
-    for (const [number, shares] of tile.waiting) {
-      sums[number] -= shares[bin];
-      sums[kinds + number] += shares[bin];
+    for (let each = 0; each < classes.length; each += 1) sums[classes[each][0]] += classes[each][1][bin];
+    for (let each = 0; each < waiting.length; each += 1) {
+      const share = waiting[each][1][bin];
+      sums[waiting[each][0]] -= share;
+      sums[kinds + waiting[each][0]] += share;
     }
-    if (tile.share[bin] > column.share) [column.share, column.region] = [tile.share[bin], tile.region[bin]];
+    if (tile.share[bin] > column.share) {
+      column.share = tile.share[bin];
+      column.region = tile.region[bin];
+    }
   }
   if (column.bins) paintColumn(s, paint, column, row);
+  endRun(s, column.run, row);
+}
+
+/** Draws neighbouring columns of one colour at once. @param {import('./surface.js').Surface} s
+ * @param {{x: number, end: number, colour: number}} run @param {{y: number, h: number}} row */
+function endRun(s, run, row) {
+  if (run.colour >= 0) s.fill(run.x, row.y, run.end - run.x, row.h, run.colour);
+  run.colour = -1;
 }
 
 /**
  * Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
  * a pixel; a thin row has only the class with the most time.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
- * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array}} column sums: of the classes, and of their
- *   parts that wait
+ * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array, used: number[], run: {x: number, end: number,
+ *   colour: number}}} column sums: of the classes, and of their parts that wait; used: places of sums that may have time;
+ *   run: columns so far of one colour
  * @param {{y: number, h: number}} row
  */
 function paintColumn(s, paint, column, row) {
@@ -144,28 +159,33 @@ function paintColumn(s, paint, column, row) {
   const whole = 255 * column.bins, kinds = paint.classes.length;
   const top = column.region - 1;
   let total = 0, best = -1;
-  for (let c = 0; c < column.sums.length; c += 1) {
+  for (const c of column.used) {
     total += column.sums[c];
     if (column.sums[c] > 0 && (best < 0 || column.sums[c] > column.sums[best])) best = c;
   }
-  if (best < 0) return;
+  const {run} = column;
+  if (best < 0) return endRun(s, run, row);
   /** @param {number} c */
   const colour = (c) => classColour(paint, c % kinds, top, c < kinds ? 0 : 1);
-  if (row.h < STACKED) {
-    s.fill(x, row.y, width, row.h, mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole)));
-    return;
+  const one = row.h < STACKED ? mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole))
+    : column.sums[best] === total && Math.round((total * row.h) / whole) >= row.h ? colour(best) : -1;
+  if (one !== run.colour || x > run.end) {
+    endRun(s, run, row);
+    [run.x, run.colour] = [x, one];
   }
+  run.end = x + width;
+  if (one >= 0) return undefined;
   let y = row.y + row.h;
   const scale = row.h / Math.max(whole, total);
   let left = row.h;
-  for (let at = 0; at < column.sums.length; at += 1) {
-    const c = (at >> 1) + (at & 1) * kinds;
+  for (const c of column.used) {
     if (!column.sums[c] || left <= 0) continue;
     const high = Math.min(left, Math.max(1, Math.round(column.sums[c] * scale)));
     y -= high;
     left -= high;
     s.fill(x, y, width, high, colour(c));
   }
+  return undefined;
 }
 
 /**
