@@ -140,7 +140,7 @@ function drawAbove(app, s, l, paper) {
     const of = app.traces[trace], view = viewOf(app, l, trace, paper);
     drawLabels(app, s, l, trace, {paper, places});
     if (of.marks) drawMarks(s, view, of.marks);
-    if (state.collectives !== 'none' && of.collectives) drawCollectives(s, view, of.collectives, state.collectives, places);
+    if (state.collectives === 'bands' && of.collectives) drawCollectives(s, view, of.collectives, places);
     if (state.messages !== 'none' && of.messages && of.messagesRows === rowKeys(l, trace)) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
     if (state.search && of.found) drawFound(app, s, l, trace, paper);
   }
@@ -217,7 +217,9 @@ function drawNames(app, s, l, trace, paper) {
     if (places.take(x, middle - 6, room, 12)) s.text(shortName(s, name.trim(), room), x, middle + 4, paper.text);
   };
   if (chosen >= first && chosen < last) {
-    s.veil(0, rowTop(l, state.scroll, part, chosen), l.left - 2, Math.max(part.high, 2), paper.pick, 0.25);
+    const y = rowTop(l, state.scroll, part, chosen), high = Math.max(part.high, 2);
+    s.veil(0, y, l.left - 2, high, paper.pick, 0.12);
+    s.veil(0, y, 3, high, paper.pick, 1);
     write(chosen);
   }
   for (let number = first; number < last; number += 1) if (number % every === 0 && number !== chosen) write(number);

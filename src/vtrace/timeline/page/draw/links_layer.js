@@ -111,16 +111,14 @@ export function fillBands(s, v, table) {
   }
 }
 
-/** The names of collective operations where they fit, and their bands over the rows if a person wants this.
- * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'bands' | 'none'} choice @param {import('./labels.js').Places} labels */
-export function drawCollectives(s, v, table, choice, labels) {
+/** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
+ * @param {Surface} s @param {View} v @param {Table} table @param {import('./labels.js').Places} labels */
+export function drawCollectives(s, v, table, labels) {
   const part = v.l.parts[v.trace];
   for (const {at, x0, x1, low, high} of bandsOf(v, table)) {
     const y0 = rowTop(v.l, v.scroll, part, low), y1 = rowTop(v.l, v.scroll, part, high + 1);
-    if (choice === 'bands') {
-      s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
-      if (x1 - x0 >= 4) s.strokes([x0, y0, x0, y1, x1, y0, x1, y1], v.paper.mark, 1, 0.5);
-    } else if (part.high < 14) continue;
+    s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
+    if (x1 - x0 >= 4) s.strokes([x0, y0, x0, y1, x1, y0, x1, y1], v.paper.mark, 1, 0.5);
     const text = String(table.notes.ops[table.columns.op[at]]).toLowerCase();
     label(s, labels, text, {x: x0 + 4, y: Math.max(y0, v.l.top) + 13, colour: v.paper.text, room: x1 - x0 - 6, size: 10});
   }

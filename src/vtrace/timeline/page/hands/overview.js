@@ -51,8 +51,9 @@ function showChip(app) {
   show();
 }
 
-/** The part of all traces between MPI_Init and MPI_Finalize; null: one of them has no such part. @param {any[]} metas */
+/** The part of a trace between MPI_Init and MPI_Finalize; null: there is none, or there are two traces, which begin and end
+ * MPI at other times. @param {any[]} metas @returns {import('../model/time.js').Window | null} */
 export function firstWindow(metas) {
-  if (!metas.every((meta) => meta.body)) return null;
-  return {begin: Math.min(...metas.map((meta) => meta.body[0])), end: Math.max(...metas.map((meta) => meta.body[1]))};
+  const [one, two] = metas;
+  return two || !one.body ? null : {begin: one.body[0], end: one.body[1]};
 }
