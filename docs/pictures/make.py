@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.tools import command, environment  # noqa: E402
 from support.users.browser import Browser, browser  # noqa: E402
-from support.users.viewer import AXIS, Viewer  # noqa: E402
+from support.users.viewer import Viewer  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -79,7 +79,7 @@ def view(page: Browser, where: Path) -> None:
     begin = end * 45 // 100
     with viewer(page, where, f"#w={begin}-{begin + end // 40}", "heat2d") as shown:
         for at in range(20):
-            shown.click(shown.x(begin + end // 40 * (0.3 + at / 40)), AXIS + 45)
+            shown.click(shown.x(begin + end // 40 * (0.3 + at / 40)), shown.row(1))
             if "received" in shown.facts():
                 break
         shown.page.driver.save_screenshot(str(HERE / "view.png"))

@@ -91,7 +91,7 @@ def test_pixels(viewer: Callable[[str], Viewer], archive: Path) -> None:
         begin, end = view.window
         step = (end - begin) / (view.width - 170)
         for rank in (0, 1):
-            line = view.pixels(24 + 30 * rank + 24)
+            line = view.pixels(view.row(rank, 0.8))  # below the names of calls
             for at in range(2, len(line) - 2):
                 low, high = begin + (at - 1) * step, begin + (at + 2) * step
                 near = [c for c in every if c.location == rank and c.begin <= high and c.end >= low]
@@ -108,7 +108,7 @@ def test_pixels(viewer: Callable[[str], Viewer], archive: Path) -> None:
 def test_a_call(viewer: Callable[[str], Viewer]) -> None:
     """The facts of a call, and the ways from a receive to its send, to its caller, to the next call."""
     view = viewer("#w=100000-120000")
-    view.click(view.x(106_500), 24 + 45)  # rank 1's receive from 104 to 107 us
+    view.click(view.x(106_500), view.row(1))  # rank 1's receive from 104 to 107 us
     facts = view.facts()
     assert facts["region"] == "MPI_Recv"
     assert facts["source"] == f"odd & <file>.c:{viewed.RECV}"
@@ -128,7 +128,7 @@ def test_a_call(viewer: Callable[[str], Viewer]) -> None:
 def test_the_stack_and_odd_names(viewer: Callable[[str], Viewer]) -> None:
     """A click into the stack of the selected row; a name with markup is text."""
     view = viewer("#w=780000-920000&row=0:l0")
-    view.click(view.x(800_500), 24 + 2 * 30 + 8 + 18 + 16 + 5)
+    view.click(view.x(800_500), view.stack(1))
     assert view.facts()["region"] == SCRIPT
     view.press("all calls")
     assert "2 calls in the window" in view.panel() or "1 calls in the window" in view.panel()
@@ -145,7 +145,7 @@ def test_back_undoes_a_zoom(viewer: Callable[[str], Viewer], page: Browser) -> N
     assert first[0] > 0
     assert abs(sum(first) / 2 - 500_000) < 50_000
     time.sleep(0.7)
-    view.drag(view.x(first[0] + 1000), 30, view.x(first[0] + 50_000), 80)
+    view.drag(view.x(first[0] + 1000), view.row(0), view.x(first[0] + 50_000), view.row(1))
     assert "sel=" in view.state
     time.sleep(0.7)
     view.key("\ue007")  # Enter
@@ -190,7 +190,7 @@ def test_tasks(viewer: Callable[[str], Viewer]) -> None:
     assert view.facts()["duration"].startswith("100 us")
     assert view.actions <= 3
     view = viewer("#w=100000-120000")
-    view.click(view.x(104_500), 24 + 45)  # 1: a receive that waits
+    view.click(view.x(104_500), view.row(1))  # 1: a receive that waits
     view.key("m")  # 2: the culprit
     assert view.facts()["row"] == "process 0"
     view = viewer("")
@@ -256,10 +256,10 @@ def test_samples(page: Browser, tmp_path: Path) -> None:
     with served(tmp_path, tmp_path / "scorep-sampling") as (address, _):
         view = Viewer(page, address)
         assert "117 samples (timer)" in view.panel()
-        marks = view.pixels(24 + 15)
+        marks = view.pixels(view.row(0))
         assert sum(blue > red + 40 for red, _, blue in marks) > 0.9 * len(marks)
-        assert not any(blue > red + 40 for red, _, blue in view.pixels(24 + 3))
-        view.click(view.x(13e6), 24 + 15)
+        assert not any(blue > red + 40 for red, _, blue in view.pixels(view.row(0, 0.15)))
+        view.click(view.x(13e6), view.row(0))
         facts = view.facts()
         assert (facts["function"], facts["source"]) == ("tiny", "examples/funcs.c:12")
         assert (facts["time"].replace("\u202f", ""), facts["taken by"]) == ("0.011615564 s", "timer")
@@ -267,11 +267,11 @@ def test_samples(page: Browser, tmp_path: Path) -> None:
         assert "main examples/funcs.c:15" in view.panel()
         view.press("next")
         assert view.facts()["function"] == "body"
-        view.click(view.x(232e6), 24 + 30 + 8 + 18 + 2 * 16 + 5)
+        view.click(view.x(232e6), view.stack(2))
         assert (view.facts()["function"], "sample=0.0.231595071" in view.state) == ("tiny", True)
         view.run("document.querySelector('[data-state=samples]').click()")
         view.settled()
-        assert not any(blue > red + 40 for red, _, blue in view.pixels(24 + 15))
+        assert not any(blue > red + 40 for red, _, blue in view.pixels(view.row(0)))
         view.press("Flame")
         assert "117 samples (timer)" in view.panel()
         assert page.complaints() == []

@@ -128,7 +128,7 @@ def test_two_pages(archive: Path, tmp_path: Path, page: Browser) -> None:
         assert second.window == (600_000, 700_000)
         page.driver.close()  # this page goes away; the other one goes on
         page.driver.switch_to.window(one)
-        first.click(first.x(106_500), 24 + 45)
+        first.click(first.x(106_500), first.row(1))
         assert first.facts()["region"] == "MPI_Recv"
         assert page.complaints() == []
         assert not any("Traceback" in line for line in said(process))

@@ -14,7 +14,6 @@ from support.synthetic_runs.viewed import served
 from support.users.browser import Browser, browser
 from support.users.viewer import NAMES, Viewer
 
-TOP, ROW = 24, 30
 MINFLT = 2
 """The place of ru_minflt in the values of scorep-io."""
 
@@ -23,12 +22,6 @@ MINFLT = 2
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
-
-
-def status(view: Viewer, x: float, y: float) -> str:
-    """The words of the page about the place of the mouse."""
-    view.mouse([("mousemove", x, y)])
-    return str(view.run("return document.getElementById('status').innerText"))
 
 
 def test_a_counter(page: Browser, tmp_path: Path) -> None:
@@ -47,7 +40,9 @@ def test_a_counter(page: Browser, tmp_path: Path) -> None:
         assert "curve=ru_minflt" in view.state
         low, high = values[0][1], values[-1][1]
         assert f"ru_minflt: {low:,} to {high:,}" in view.run("return document.getElementById('status').innerText")
-        height, top = ROW - 2, TOP + 1
+        box = "const l = document.getElementById('chart').layout(); return [l.top, l.parts[0].high]"
+        place, room = view.run(box)
+        top, height = place + 2 + 3, room - 4 - 3  # without the gap between rows and the edge for marks
         begin, tall = top + height // 2 + 1, height - height // 2 - 1
         checked = 0
         for x in range(NAMES + 5, int(view.width) - 5, 40):
@@ -56,8 +51,8 @@ def test_a_counter(page: Browser, tmp_path: Path) -> None:
             before = [value for time, value in values if time < first]
             if near - {before[-1] if before else None} or not before:
                 continue  # the value changes there
-            assert f"ru_minflt {before[-1]:,}" in status(view, x, TOP + 5)
-            line = round(begin + tall - 1 - (before[-1] - low) * (tall - 1) / (high - low))
+            assert f"ru_minflt {before[-1]:,}" in view.tip(x, view.row(0, 0.3))
+            line = int(begin + tall - 1 - (before[-1] - low) * (tall - 1) / (high - low) + 0.5)
             assert view.pixels(line)[x - NAMES] == (0x20, 0x21, 0x24), x
             checked += 1
         assert checked > 5

@@ -96,7 +96,8 @@ test('rows: a location each, folded by process and by node, neighbours that shar
 });
 
 test('row heights: all rows fit, at least a pixel each', () => {
-  assert.equal(rowHeight(4, 600, 1), 30);
+  assert.equal(rowHeight(4, 600, 1), 90);
+  assert.equal(rowHeight(64, 400, 1), 6.25, 'rows fill the height');
   assert.equal(rowHeight(100, 600, 1), 6);
   assert.ok(rowHeight(500, 600, 1) * 500 <= 600);
   assert.equal(rowHeight(10_000, 600, 1), 1);
@@ -116,6 +117,8 @@ test('the address holds the state, and ignores what has no meaning', () => {
   assert.deepEqual([Object.keys(values(second)), values(second, 1), values('#call=0.0.5.-1')], [['row', 'call', 'sample'], {}, {}]);
   assert.deepEqual([tagOf('4294967295'), tagOf('4294967296'), tagOf('-1')], ['4294967295', undefined, undefined]);
   assert.deepEqual(values(''), {});
+  assert.deepEqual(values('#messages=0&collectives=1'), {messages: 'none', collectives: 'bands'}, 'addresses of older pages');
+  assert.deepEqual(values('#messages=lines&collectives=some'), {messages: 'lines'});
 });
 
 test('the store tells of changes only, in their order', () => {
@@ -225,6 +228,7 @@ test('svg: names are text, equal neighbours one rectangle', () => {
   const text = String(s);
   assert.equal(text.match(/<rect/g).length, 2);
   assert.ok(text.includes('&lt;script&gt;&amp;&quot;') && !text.includes('<script'));
-  assert.equal(fitting('abcdefgh', 40, (part) => part.length * 10), 'abc\u2026');
+  assert.equal(fitting('abcdefghijklmnop', 130, (part) => part.length * 10), 'abcdefghijkl\u2026');
+  assert.equal(fitting('abcdefghijklmnop', 120, (part) => part.length * 10), '', 'fewer letters name nothing');
   assert.equal(fitting('abc', 8, (part) => part.length * 10), '');
 });

@@ -27,18 +27,24 @@ test('the marks of a row, and that at a time: outliers first, then the largest',
   assert.equal(rareAt(undefined, 'l7', 100, 0), -1);
 });
 
-/** The rectangles that are drawn, as x, y, w, h, colour. */
-function drawn(high, begin, end) {
-  const found = [];
-  drawRare({fill: (...each) => found.push(each)}, {outlier: 1, wait: 2}, rare, 'l7', {y: 50, h: high, left: 10, width: 100, begin, end});
+/** The rectangles that are drawn, as x, y, w, h, colour. @param {number} edge px of the edge above a row of 20 px, 0: a thin row */
+function drawn(edge, begin, end, every = false, marks = rare) {
+  const found = [], row = edge ? {y: 50, h: 20, edge, edgeY: 50 - edge} : {y: 50, h: 1, edge: 0, edgeY: 50};
+  drawRare({fill: (...each) => found.push(each)}, {outlier: 1, wait: 2}, marks, 'l7', {...row, left: 10, width: 100, begin, end}, every);
   return found;
 }
 
-test('a mark is drawn at any zoom, waits below outliers', () => {
-  assert.deepEqual(drawn(20, 0, 1000), [[20, 53, 3, 3, 2], [20, 50, 5, 3, 1], [50, 50, 3, 3, 1]]);
-  assert.deepEqual(drawn(1, 0, 1000), [[19, 49, 3, 3, 2], [19, 49, 3, 3, 1], [49, 49, 3, 3, 1]]);
-  assert.deepEqual(drawn(20, 110, 160), [[10, 53, 20, 3, 2], [10, 50, 80, 3, 1]]);
-  assert.deepEqual(drawn(20, 500, 1000), []);
+test('a mark is above its row at any zoom, outliers over waits', () => {
+  assert.deepEqual(drawn(3, 0, 1000), [[20, 47, 3, 3, 2], [20, 47, 5, 3, 1], [50, 47, 3, 3, 1]]);
+  assert.deepEqual(drawn(2, 110, 160), [[10, 48, 20, 2, 2], [10, 48, 80, 2, 1]]);
+  assert.deepEqual(drawn(3, 500, 1000), []);
+});
+
+test('thin rows have squares of outliers, unless these would hide the rows; all marks if a person wants them', () => {
+  assert.deepEqual(drawn(0, 0, 1000), [[19, 49, 3, 3, 1], [49, 49, 3, 3, 1]]);
+  assert.deepEqual(drawn(0, 0, 1000, true), [[19, 49, 3, 3, 2], [19, 49, 3, 3, 1], [49, 49, 3, 3, 1]]);
+  const many = {...rare, columns: {...rare.columns, kind: Array.from({length: 201}, () => OUTLIER)}};
+  assert.deepEqual(drawn(0, 0, 1000, false, many), []);
 });
 
 test('of markers and losses the first on each pixel of a row', () => {

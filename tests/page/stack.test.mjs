@@ -12,7 +12,7 @@ function surface() {
 }
 
 const pane = {top: 0, bottom: 100, left: 100, width: 200, x: (time) => 100 + time};
-const paint = {classes: [0, 0xffffff], classOf: [0, 1, 1], idle: 0, washed: 0, colour: 'class', longest: 10, memo: new Map(), found: null};
+const paint = {classes: [0, 0xffffff], waiting: [0, 0], classOf: [0, 1, 1], waits: [0, 0, 0], back: 0, idle: 0, washed: 0, colour: 'class', longest: 10, memo: new Map(), found: null};
 
 test('short calls beside one another have one name and their number', () => {
   const begin = [0], end = [200], region = [0], depth = [0], calls = [1];

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, activities_of, activity, layer
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, activities_of, activity, layer, waits
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 
@@ -51,6 +51,27 @@ def test_by_name_where_the_tool_tells_nothing() -> None:
     roles, paradigms = np.zeros(len(names), int), np.full(len(names), _otf2.PARADIGM_USER.value)
     found = activities_of(list(names), roles, paradigms)
     assert dict(zip(names, [ACTIVITIES[number] for number in found], strict=True)) == names
+
+
+def test_calls_that_wait() -> None:
+    """Calls that wait for others, and their relatives that only start, test or end an operation."""
+    waiting = (
+        "MPI_Wait mpi_waitall_ PMPI_Waitsome MPI_Recv MPI_Mrecv MPI_Probe MPI_Sendrecv_replace MPI_Ssend MPI_Barrier "
+        "MPI_Allreduce_c MPI_Neighbor_alltoallw MPI_Win_fence pthread_mutex_lock pthread_mutex_timedlock "
+        "pthread_cond_wait pthread_join pthread_barrier_wait sem_wait omp_set_lock GOMP_barrier poll epoll_wait"
+    ).split()
+    working = (
+        "MPI_Send MPI_Isend MPI_Irecv MPI_Iallreduce MPI_Ibarrier MPI_Allreduce_init MPI_Reduce_local MPI_Test "
+        "MPI_Init MPI_Comm_dup MPI_Put pthread_mutex_unlock pthread_mutex_trylock pthread_create pthread_cond_signal "
+        "omp_unset_lock omp_test_lock read solve waiter recv"
+    ).split()
+    names = [*waiting, *working]
+    paradigms = np.full(len(names), _otf2.PARADIGM_USER.value)
+    found = waits(names, activities_of(names, np.zeros(len(names), int), paradigms))
+    assert [name for name, each in zip(names, found.tolist(), strict=True) if each] == waiting
+    barrier = activities_of(["!$omp implicit barrier"], np.array([_otf2.REGION_ROLE_IMPLICIT_BARRIER.value]),
+                            np.array([_otf2.PARADIGM_OPENMP.value]))  # fmt: skip
+    assert waits(["!$omp implicit barrier"], barrier).tolist() == [True]
 
 
 def test_classes_of_activities() -> None:

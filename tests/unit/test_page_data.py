@@ -124,10 +124,13 @@ def most(calls: list[slow.Call]) -> set[int]:
 
 
 def test_tiles(asked: Asked, trace: reader.Trace) -> None:
-    """Shares of classes at all levels that a location has, and of all locations together."""
+    """Shares of classes at all levels that a location has, and of all locations together; the parts that wait are those
+    of the regions that a bin has."""
     (about,) = asked.json("traces")
     end = about["duration"]
-    classes = dict(enumerate(asked.table("regions", rows="classes").columns["class"])) | {slow.FLUSH: TRACING}
+    regions = asked.table("regions", rows="classes").columns
+    classes = dict(enumerate(regions["class"])) | {slow.FLUSH: TRACING}
+    waiting = {region for region, waits in enumerate(regions["waits"]) if waits}
     followed = {location: follow(trace, location, end, classes, RUNTIME) for location in trace.locations}
     finest = max(about["finest"])
     for level in range(finest, about["top"] + 1):
@@ -142,6 +145,15 @@ def test_tiles(asked: Asked, trace: reader.Trace) -> None:
                     shares = {c: min(255, -(-255 * ns // (width * len(members)))) for c, ns in times.items() if ns}
                     got = {c: found[f"c{c}"][at] for c in range(9) if f"c{c}" in found and found[f"c{c}"][at]}
                     assert got == shares, (row, level, number, at)
+                    waits = Counter[int]()
+                    for cell in cells:
+                        for region in waiting & set(cell.regions):
+                            waits[classes[region]] += cell.regions[region]
+                    few = all(len(cell.regions) <= 2 for cell in cells) and level == finest
+                    for c in range(9):
+                        most = min(shares.get(c, 0), -(-255 * waits[c] // (width * len(members))))
+                        part = found[f"w{c}"][at] if f"w{c}" in found else 0
+                        assert part == most if few else part <= most, (row, level, number, at, c)
                     assert found["events"][at] == sum(cell.events for cell in cells)
                     assert found["depth"][at] == max([cell.depth for cell in cells], default=0)
 

@@ -36,13 +36,13 @@ class ActivityClass(NamedTuple):
 
 
 TREE = (
-    ActivityClass("user", "user", "#56b4e9"), ActivityClass("mpi", "MPI", "#d55e00", "/"),
-    ActivityClass("io", "I/O", "#009e73", "\\"), ActivityClass("memory", "memory", "#f0e442", "x"),
-    ActivityClass("openmp", "OpenMP", "#cc79a7", "-"),
-    ActivityClass("threads", "threads", "#0072b2", "|", light_text=True),
-    ActivityClass("library", "other library", "#999999", "."),
-    ActivityClass("tracing", "tracing", "#7f5fc0", "+", light_text=True),
-    ActivityClass("runtime", "runtime", "#8c564b"),
+    ActivityClass("user", "user", "#3d9bff"), ActivityClass("mpi", "MPI", "#d55e00", "/"),
+    ActivityClass("io", "I/O", "#1e9c6d", "\\"), ActivityClass("memory", "memory", "#e5d944", "x"),
+    ActivityClass("openmp", "OpenMP", "#bf71af", "-"),
+    ActivityClass("threads", "threads", "#6d57d0", "|", light_text=True),
+    ActivityClass("library", "other library", "#a0a0a0", "."),
+    ActivityClass("tracing", "tracing", "#387768", "+", light_text=True),
+    ActivityClass("runtime", "runtime", "#56281f", light_text=True),
 )  # fmt: skip
 """The classes, by their numbers. runtime: the helper threads of libraries, and the I/O of MPI's library inside calls of
 MPI. This class does not follow from a region alone."""
@@ -128,6 +128,20 @@ _STREAMS = re.compile(
 )
 """Functions of ISO C's streams, without the prefixes and suffixes of libc (_AROUND)."""
 _AROUND = re.compile(r"^(_IO_|__isoc\d+_|__)|(64|_unlocked|_chk)$")
+_WAITS = re.compile(
+    r"p?mpix?_((wait|recv|mrecv|probe|mprobe|sendrecv|ssend)(all|any|some|_replace)?|win_(fence|wait|complete|"
+    r"flush\w*|lock\w*|unlock\w*))(_c|_f08|_f08ts)?_*|"
+    r"pthread_(mutex_(timed|clock)?lock|spin_lock|rwlock_(timed|clock)?(rd|wr)lock|cond_(timed|clock)?wait|barrier_wait|"
+    r"(try|timed|clock)?join(_np)?)|sem_(timed|clock)?wait|mtx_(timed)?lock|cnd_(timed)?wait|thrd_join|"
+    r"p?select|p?poll|epoll_p?wait2?",
+    re.IGNORECASE,
+)
+"""Calls that wait for other processes or threads, or for data. Also all of _WAITING wait."""
+_WAITING = ("openmp/sync", "mpi/collective")
+"""Activities whose regions wait, but for those that only start an operation (_STARTS)."""
+_STARTS = re.compile(
+    r"p?mpix?_(i\w+|\w+_init|\w+_local)(_c|_f08|_f08ts)?_*|omp_(test|unset|init|destroy)_\w+", re.IGNORECASE
+)
 _HDF5 = re.compile(r"H5([ADEFGILMOPRSTZ]|ES|VL|PL|FD|LT|TB|IM|DS)?[a-z]")
 
 
@@ -179,6 +193,17 @@ def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array
     number = {path: place for place, path in enumerate(ACTIVITIES)}
     rows = zip(names, roles.tolist(), paradigms.tolist(), strict=True)
     return np.array([number[activity(*row, by_name)] for row in rows], np.uint8)
+
+
+def waits(names: Sequence[str], activities: Array) -> Array:
+    """(n,) bool: True for regions that mostly wait for others, whom charts show weaker than work.
+
+    activities: of the regions, places in ACTIVITIES.
+    """
+    own = np.array([bool(_WAITS.fullmatch(name)) for name in names], bool)
+    starts = np.array([bool(_STARTS.fullmatch(name)) for name in names], bool)
+    found: Array = own | (np.isin(activities, [ACTIVITIES.index(path) for path in _WAITING]) & ~starts)
+    return found
 
 
 def layer(identification: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.activity import waits
 from vtrace.analysis.table import Array
 from vtrace.io.sidecar.tile_file import BINS, COLUMN, TileFile
 from vtrace.timeline.answers import pack
@@ -33,18 +34,22 @@ class RowTiles:
         self._tiles = tiles
         self._levels = [tiles.levels(row) for row in range(trace.locations.rows)]
         self.finest = np.array([levels[0] if levels else NO_LEVEL for levels in self._levels], np.int64)
+        regions = trace.regions
+        waiting = np.where(waits(regions["name"].tolist(), regions["activity"]), regions["class"].astype(int) + 1, 0)
+        self._waits = np.append(0, waiting)  # by 1 + region: 1 + class of a region that waits, 0 of others
         self.top = max(0, (max(trace.duration, 1) - 1).bit_length() - BINS.bit_length() + 1)
 
     def answer(self, rows: list[Array], level: int, number: int, wanted: Callable[[], bool]) -> Content:
         """A tile of each row, row by row: the region with about the most exclusive time (1 + row of trace.regions, 0:
-        none); its share of the time; events; depth; and in c0, c1 ... the shares of the classes with any time.
-        Shares are 255ths of the time of the row's locations; a share above 0 is at least 1.
+        none); its share of the time; events; depth; in c0, c1 ... the shares of the classes with any time, and in w0,
+        w1 ... the parts of these in calls that wait, at least. Shares are 255ths of the time of the row's locations; a
+        share above 0 is at least 1.
 
         rows: the locations of each row. Raises FormatError."""
         n = len(rows)
         region, events = np.zeros((n, BINS), np.uint32), np.zeros((n, BINS), np.uint32)
         share, depth = np.zeros((n, BINS), np.uint8), np.zeros((n, BINS), np.uint8)
-        classes = np.zeros((n, len(self._tiles.classes), BINS), np.uint8)
+        classes, waited = np.zeros((2, n, len(self._tiles.classes), BINS), np.uint8)
         for at, locations in enumerate(rows):
             if not wanted():
                 break
@@ -55,9 +60,17 @@ class RowTiles:
             classes[at] = _shares(np.sum([each[_TIMES] for each, _, _ in found], axis=0), whole)
             events[at] = np.minimum(np.sum([each[COLUMN["EVENTS"]] for each, _, _ in found], axis=0), 2**32 - 1)
             depth[at] = np.minimum(np.max([each[COLUMN["DEPTH"]] for each, _, _ in found], axis=0), 255)
-            region[at], times = _top(*(np.concatenate(side) for side in list(zip(*found, strict=True))[1:]))
-            share[at] = _shares(times, whole)
-        used = {f"c{c}": classes[:, c].ravel() for c in range(classes.shape[1]) if classes[:, c].any()}
+            regions, times = (np.concatenate(side) for side in list(zip(*found, strict=True))[1:])
+            region[at], top = _top(regions, times)
+            share[at] = _shares(top, whole)
+            kinds = self._waits[regions.astype(np.int64)]
+            for kind in np.unique(kinds[kinds > 0]).tolist():
+                own = _shares(np.where(kinds == kind, times, 0).sum(axis=0), whole)
+                waited[at, kind - 1] = np.minimum(own, classes[at, kind - 1])  # less where a helper thread of MPI waits
+        both = {"c": classes, "w": waited}
+        used = {
+            f"{k}{c}": each[:, c].ravel() for k, each in both.items() for c in range(each.shape[1]) if each[:, c].any()
+        }
         fixed: dict[str, Array] = {
             "region": region.ravel(),
             "share": share.ravel(),

@@ -7,7 +7,7 @@ Data is below data/1/ (the version of the protocol): answers of one address neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.activity import TREE
+from vtrace.analysis.activity import TREE, waits
 from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, Outdated, pack, plain_json
+from vtrace.timeline.body import body
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.curves import Curves
@@ -187,6 +188,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
     return {
         "title": plain(shown.title), "command": plain(shown.command), "options": plain(shown.options),
         "duration": max(trace.duration, 1), "from": begin, "to": end,
+        "body": _body(shown),
         "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
@@ -197,11 +199,22 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _body(shown: ShownTrace) -> tuple[int, int] | None:
+    """body() of a trace without a chosen window; None also if the tiles are damaged, which a later request repairs."""
+    if shown.part.start is not None or shown.part.stop is not None:
+        return None
+    with suppress(TileDamageError):
+        return body(shown.trace, shown.tiles, shown.rows.order)
+    return None
+
+
 def _regions(shown: ShownTrace, words: _Query) -> Content:
-    """Texts of regions (rows=1,2,3), and the class of each region of the trace (rows=classes)."""
+    """Texts of regions (rows=1,2,3), and of each region of the trace its class and 1 if it waits (rows=classes)."""
     rows = words.text("rows")
     if rows == "classes":
-        return pack({"class": shown.trace.regions["class"].astype(np.uint8)})
+        regions = shown.trace.regions
+        waiting = waits(regions["name"].tolist(), regions["activity"])
+        return pack({"class": regions["class"].astype(np.uint8), "waits": waiting.astype(np.uint8)})
     try:
         wanted = [int(row) for row in rows.split(",")][:1000]
     except ValueError:

@@ -52,6 +52,11 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
+    def resize(self, width: int, height: int) -> None:
+        """Gives the page a size in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
     def asked(self) -> set[str]:
         """Schemes and hosts of all requests since the last call. The scheme chrome: is the browser itself."""
         found = set()

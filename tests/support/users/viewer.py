@@ -9,6 +9,8 @@ from support.users.browser import Browser
 
 AXIS, NAMES = 24, 170
 """Pixels of the chart above the rows, and to their left."""
+_STACK_ROW, _PANE_HEAD = 16, 18
+"""Pixels of a level of the selected row's stack, and of the line above it."""
 
 
 class Viewer:
@@ -48,7 +50,31 @@ class Viewer:
         begin, end = self.window
         return NAMES + (time - begin) / (end - begin) * (self.width - NAMES)
 
-    def pixels(self, y: int) -> list[tuple[int, int, int]]:
+    def row(self, number: int, part: float = 0.5, trace: int = 0) -> float:
+        """The y of a row of a trace; part: 0 for its top, 1 for its bottom."""
+        script = (
+            "const l = document.getElementById('chart').layout(), {begin, high} = l.parts[arguments[0]];"
+            "return [l.top + begin, high]"
+        )
+        top, high = self.page.run(script, trace)
+        return float(top + (number + part) * high)
+
+    def stack(self, depth: int) -> float:
+        """The y of a level of the selected row's stack."""
+        bottom = self.page.run("return document.getElementById('chart').layout().bottom")
+        return float(bottom + _PANE_HEAD + (depth + 0.5) * _STACK_ROW)
+
+    def texts(self) -> list[tuple[str, float, float, float, float]]:
+        """The texts of the chart with their boxes: x, y, width, height."""
+        script = "return document.getElementById('chart').texts().map(({text, x, y, w, h}) => [text, x, y, w, h])"
+        return [tuple(each) for each in self.page.run(script)]
+
+    def tip(self, x: float, y: float) -> str:
+        """The words of the box beside the mouse at a place."""
+        self.mouse([("mousemove", x, y)])
+        return str(self.page.run("const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent"))
+
+    def pixels(self, y: float) -> list[tuple[int, int, int]]:
         """The colours of a line of the chart, from the first time on."""
         data = self.page.run(
             "const c = document.getElementById('picture'); const s = c.width / c.clientWidth;"

@@ -21,6 +21,7 @@ import {TileStore} from './net/tile_store.js';
  * @property {Table} [marks]
  * @property {Table} [messages]
  * @property {string} [messagesRows]
+ * @property {boolean} [crowded] messages are too dense to draw
  * @property {Table} [collectives]
  * @property {Table} [counters]
  * @property {import('./net/tile_store.js').Calls} [stack]
@@ -55,6 +56,8 @@ export class App {
     this.afterDraw = () => {};
     /** @type {{x: number, y: number} | null} */
     this.hover = null;
+    /** The mouse selects a part or moves the window. */
+    this.dragging = false;
     /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
     this.rowsKey = this.paneRow = '';
@@ -212,11 +215,11 @@ export class App {
     const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => row.key).join(','), from: begin, to: end};
     if (!words.rows) return;
     const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm};
-    if (state.messages) this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
+    if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
       if (found) [trace.messages, trace.messagesRows] = [found, keys];
       this.redraw();
     });
-    if (state.collectives) this.client.table('collectives', words, `collectives ${number}`).then((found) => {
+    if (state.collectives !== 'none') this.client.table('collectives', words, `collectives ${number}`).then((found) => {
       if (found) trace.collectives = found;
       this.redraw();
     });

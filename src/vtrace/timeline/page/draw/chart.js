@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The whole chart: axis, names, rows, the links between rows, and the pane of the selected row.
 
-import {PAPER, needsLight, parsed} from '../model/colours.js';
+import {PAPER, needsLight, parsed, waiting} from '../model/colours.js';
 import {covering, levelOf} from '../model/tiles.js';
 import {ticks} from '../model/time.js';
 import {paneHeights} from '../model/samples.js';
-import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
-import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
+import {Places, label} from './labels.js';
+import {AXIS, GAP, STACK_ROW, boxOf, rowTop, visible} from './layout.js';
+import {drawCollectives, drawMarks, drawMessages, fillBands} from './links_layer.js';
 import {callColour, callsPart, drawCalls, drawCurve, drawLeaves, drawRare, drawTile, labelCalls} from './rows_layer.js';
 import {drawOffCore} from './processor_layer.js';
+import {fitting} from './surface.js';
 import {deepest, drawCounters, fillStack, labelStack, samplePane} from './stack_layer.js';
 
 /** @type {any} */
@@ -47,10 +49,10 @@ export function paintOf(app, trace, paper) {
 function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
-  const text = state.search.toLocaleLowerCase();
+  const text = state.search.toLocaleLowerCase(), classes = app.traces[trace].meta.classes.map((/** @type {any} */ one) => parsed(one.colour));
   return {
-    classes: app.traces[trace].meta.classes.map((/** @type {any} */ one) => parsed(one.colour)), classOf: regions.classes,
-    idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
+    classes, waiting: classes.map((/** @type {number} */ colour) => waiting(colour, paper.back)), classOf: regions.classes, waits: regions.waits,
+    back: paper.back, idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
     memo: new Map(),
     found: !state.search ? null : (region) => {
       const name = regions.name(region);
@@ -62,7 +64,12 @@ function freshPaint(app, trace, paper) {
 /** @param {App} app @param {Surface} s @param {Layout} l @param {boolean} dark */
 export function drawChart(app, s, l, dark) {
   const paper = paperOf(app, dark);
-  for (let trace = 0; trace < l.parts.length; trace += 1) drawRows(app, s, l, trace, paper);
+  const {state} = app.store;
+  for (let trace = 0; trace < l.parts.length; trace += 1) {
+    const {collectives} = app.traces[trace];
+    if (collectives && state.collectives === 'auto') fillBands(s, viewOf(app, l, trace, paper), collectives);
+    drawRows(app, s, l, trace, paper);
+  }
   const pane = paneOf(app, l);
   s.fill(0, 0, l.left + l.width, AXIS, paper.back);
   if (l.bottom < l.height) s.fill(0, l.bottom, l.left + l.width, l.height - l.bottom, paper.back);
@@ -83,10 +90,7 @@ function drawRows(app, s, l, trace, paper) {
   const {first, last} = visible(l, state.scroll, part);
   const {curves} = of;
   /** @param {number} number */
-  const placeOf = (number) => {
-    const y = rowTop(l, state.scroll, part, number) + (part.high > 8 ? 1 : 0);
-    return {y, h: part.high - (part.high > 8 ? 2 : part.high >= 4 ? 1 : 0), left: l.left, width: l.width, ...window};
-  };
+  const placeOf = (number) => rowPlace(app, l, trace, number);
   for (let number = first; number < last; number += 1) {
     const row = part.rows[number], place = curves ? callsPart(placeOf(number)) : placeOf(number);
     const end = Math.min(window.end, of.meta.duration), begin = Math.max(window.begin, 0);
@@ -99,7 +103,21 @@ function drawRows(app, s, l, trace, paper) {
     if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
   }
   if (state.processor) for (let number = first; number < last; number += 1) drawOffCore(s, paper, of.offCore, part.rows[number].key, placeOf(number));
-  for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number));
+  for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number), state.rare === 'all');
+}
+
+/** The place of a row: y and height of its colours, of its edge for marks, and the window. @param {App} app @param {Layout} l
+ * @param {number} trace @param {number} number of the row */
+function rowPlace(app, l, trace, number) {
+  const {state} = app.store, part = l.parts[trace], box = boxOf(part.high, state.rare !== 'none');
+  const [y, next] = [0, 1].map((more) => rowTop(l, state.scroll, part, number + more));
+  return {...box, y: y + box.y, h: next - y - box.gap - box.edge, edgeY: y + box.edgeY, left: l.left, width: l.width, ...windowOf(app, trace)};
+}
+
+/** @param {App} app @param {Layout} l @param {number} trace @param {any} paper @returns {import('./links_layer.js').View} */
+function viewOf(app, l, trace, paper) {
+  const window = windowOf(app, trace), scale = l.width / (window.end - window.begin);
+  return {l, scroll: app.store.state.scroll, trace, rowOf: app.rowOf(l, trace), paper, x: (time) => l.left + (time - window.begin) * scale};
 }
 
 /** The tiles of a row, and its calls where tiles are too coarse.
@@ -119,15 +137,13 @@ function drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves}
 
 /** @param {App} app @param {Surface} s @param {Layout} l @param {any} paper */
 function drawAbove(app, s, l, paper) {
-  const {state} = app.store;
+  const {state} = app.store, places = new Places({left: l.left, top: l.top, right: l.left + l.width, bottom: l.bottom});
   for (let trace = 0; trace < l.parts.length; trace += 1) {
-    const of = app.traces[trace], window = windowOf(app, trace);
-    const scale = l.width / (window.end - window.begin);
-    const view = {l, scroll: state.scroll, trace, rowOf: app.rowOf(l, trace), paper, x: (/** @type {number} */ time) => l.left + (time - window.begin) * scale};
-    drawLabels(app, s, l, trace, paper);
+    const of = app.traces[trace], view = viewOf(app, l, trace, paper);
+    drawLabels(app, s, l, trace, {paper, places});
     if (of.marks) drawMarks(s, view, of.marks);
-    if (state.collectives && of.collectives) drawCollectives(s, view, of.collectives);
-    if (state.messages && of.messages && of.messagesRows === rowKeys(l, trace)) drawMessages(s, view, of.messages);
+    if (state.collectives === 'bands' && of.collectives) drawCollectives(s, view, of.collectives, places);
+    if (state.messages !== 'none' && of.messages && of.messagesRows === rowKeys(l, trace)) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
     if (state.search && of.found) drawFound(app, s, l, trace, paper);
   }
   s.veil(0, l.top, l.left, l.bottom - l.top, paper.back, 1);
@@ -142,8 +158,8 @@ export function rowKeys(l, trace) {
   return `${rows.length} ${rows[0]?.key} ${rows.at(-1)?.key}`;
 }
 
-/** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {any} paper */
-function drawLabels(app, s, l, trace, paper) {
+/** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {{paper: any, places: Places}} on */
+function drawLabels(app, s, l, trace, {paper, places}) {
   const {state} = app.store, part = l.parts[trace], of = app.traces[trace], window = windowOf(app, trace);
   if (part.high < 14) return;
   const paint = paintOf(app, trace, paper);
@@ -154,10 +170,10 @@ function drawLabels(app, s, l, trace, paper) {
   for (let number = first; number < last; number += 1) {
     const row = part.rows[number];
     if (row.finest <= level || row.location < 0) continue;
-    const whole = {y: rowTop(l, state.scroll, part, number) + 1, h: part.high - 2, left: l.left, width: l.width, ...window};
+    const whole = rowPlace(app, l, trace, number);
     const place = of.curves ? callsPart(whole) : whole;
     const pieces = covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), window.begin, window.end, level, level);
-    labelCalls(s, pieces, place, (region) => of.regions.name(region), ink);
+    labelCalls(s, pieces, place, {name: (region) => of.regions.name(region), ink, places});
   }
 }
 
@@ -183,20 +199,32 @@ function drawFound(app, s, l, trace, paper) {
   }
 }
 
+/** The name of a row in its room; of a shared row the number of its other rows stays. @param {Surface} s @param {string} name
+ * @param {number} room */
+function shortName(s, name, room) {
+  const tail = / \+ \d+$/.exec(name)?.[0] ?? '', head = name.slice(0, name.length - tail.length);
+  return `${fitting(head, room - s.widthOf(tail), (part) => s.widthOf(part))}${tail}`;
+}
+
 /** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {any} paper */
 function drawNames(app, s, l, trace, paper) {
   const {state} = app.store, part = l.parts[trace];
   const {first, last} = visible(l, state.scroll, part);
-  const every = Math.max(1, Math.ceil(13 / part.high));
-  for (let number = first; number < last; number += 1) {
-    const row = part.rows[number], y = rowTop(l, state.scroll, part, number);
-    const chosen = state.row === `${trace}:${row.key}`;
-    if (chosen) s.veil(0, y, l.left - 2, Math.max(part.high, 2), paper.pick, 0.25);
-    if (number % every && !chosen) continue;
-    const middle = y + Math.min(part.high, 13 * every) / 2 + 4;
-    if (middle > l.bottom || middle < l.top + 6) continue;
-    s.text(row.name, row.name.startsWith('  ') ? 18 : 6, middle, paper.text, l.left - 12);
+  const every = Math.max(1, Math.ceil(13 / part.high)), places = new Places({left: 0, top: l.top, right: l.left, bottom: l.bottom});
+  const chosen = part.rows.findIndex((row) => state.row === `${trace}:${row.key}`);
+  /** @param {number} number */
+  const write = (number) => {
+    const {name} = part.rows[number], x = name.startsWith('  ') ? 18 : 6, room = l.left - 6 - x;
+    const middle = Math.max(l.top + 6, rowTop(l, state.scroll, part, number) + Math.min(part.high, 13 * every) / 2);
+    if (places.take(x, middle - 6, room, 12)) s.text(shortName(s, name.trim(), room), x, middle + 4, paper.text);
+  };
+  if (chosen >= first && chosen < last) {
+    const y = rowTop(l, state.scroll, part, chosen), high = Math.max(part.high, 2);
+    s.veil(0, y, l.left - 2, high, paper.pick, 0.12);
+    s.veil(0, y, 3, high, paper.pick, 1);
+    write(chosen);
   }
+  for (let number = first; number < last; number += 1) if (number % every === 0 && number !== chosen) write(number);
   if (l.parts.length > 1) {
     const y = rowTop(l, state.scroll, part, 0) - 5;
     if (y > l.top && y < l.bottom) s.text(app.traces[trace].meta.title, 6, y, paper.faint, l.left + l.width - 20, 12);
@@ -205,12 +233,12 @@ function drawNames(app, s, l, trace, paper) {
 
 /** @param {App} app @param {Surface} s @param {Layout} l @param {any} paper */
 function drawAxis(app, s, l, paper) {
-  const {begin, end} = app.store.state;
+  const {begin, end} = app.store.state, places = new Places({left: l.left, top: 0, right: l.left + l.width, bottom: AXIS});
   for (const {time, text} of ticks(begin, end, Math.max(2, Math.floor(l.width / 110)))) {
     const x = l.left + ((time - begin) / (end - begin)) * l.width;
     s.line(x, AXIS - 6, x, AXIS, paper.faint);
     s.line(x, AXIS, x, l.bottom, paper.line, 1, 0.35);
-    s.text(text, x + 3, AXIS - 8, paper.text, 105);
+    label(s, places, text, {x: x + 3, y: AXIS - 8, colour: paper.text});
   }
   s.line(0, AXIS - 0.5, l.left + l.width, AXIS - 0.5, paper.line);
 }

@@ -53,9 +53,17 @@ function shownRows(state, trace, number, most) {
   return rows;
 }
 
-/** The y of a row. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+/** The parts of a row of a height: y of the edge for marks of outliers and waits, its height, y of the colours, all from the
+ * row's top; the gap between rows. Thin rows have no edge. @param {number} high @param {boolean} marked */
+export function boxOf(high, marked) {
+  const gap = high >= 24 ? 4 : high >= 12 ? 2 : high >= 3 ? 1 : 0, edge = !marked || high < 10 ? 0 : high >= 24 ? 3 : 2;
+  const top = Math.floor(gap / 2);
+  return {gap, edgeY: top, edge, y: top + edge};
+}
+
+/** The y of a row, a whole number, so that rows meet. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
 export function rowTop(l, scroll, part, row) {
-  return l.top + part.begin + row * part.high - scroll;
+  return l.top + Math.round(part.begin + row * part.high - scroll);
 }
 
 /** The rows of a part on the screen: first, and last + 1. @param {Layout} l @param {number} scroll @param {Part} part */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links between rows: messages as lines or bundles, collective operations as bands; also markers and losses.
 
+import {mixed} from '../model/colours.js';
+import {messagesAs} from '../model/density.js';
 import {bytes} from '../model/time.js';
 import {isFirst} from '../model/rare.js';
+import {label} from './labels.js';
 import {middle, rowTop} from './layout.js';
 
 /** @typedef {import('./surface.js').Surface} Surface */
@@ -17,50 +20,73 @@ import {middle, rowTop} from './layout.js';
  * @property {any} paper colours
  */
 
-/** @param {Surface} s @param {View} v @param {Table} table */
-export function drawMessages(s, v, table) {
-  const {columns: c, notes} = table;
-  if (notes.bundled) {
-    const most = Math.log(1 + Math.max(1, ...c.bytes));
-    /** @type {number[][]} */
-    const labels = []; // their places, since labels must not overlap
-    for (let at = 0; at < c.count.length; at += 1) {
-      const part = v.l.parts[v.trace];
-      const y0 = rowTop(v.l, v.scroll, part, c.from_row[at]) + part.high / 2;
-      const y1 = rowTop(v.l, v.scroll, part, c.to_row[at]) + part.high / 2;
-      const wide = 1 + (3 * Math.log(1 + c.bytes[at])) / most;
-      const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
-      s.line(x0, y0, x1, y1, v.paper.mark, wide, 0.16);
-      const x = (x0 + x1) / 2 + 4, y = (y0 + y1) / 2;
-      if (at >= 12 || Math.abs(y1 - y0) <= 24 || labels.some(([a, b]) => Math.abs(a - x) < 90 && Math.abs(b - y) < 12)) continue;
-      labels.push([x, y]);
-      s.text(`${c.count[at]} × ${bytes(c.bytes[at] / c.count[at])}`, x, y, v.paper.text, 160, 10);
-    }
-    return;
-  }
-  for (let at = 0; at < c.send.length; at += 1) {
-    const y0 = middle(v.l, v.scroll, v.trace, v.rowOf, c.sender[at]), y1 = middle(v.l, v.scroll, v.trace, v.rowOf, c.receiver[at]);
-    if (Number.isNaN(y0 + y1)) continue;
-    const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
-    s.line(x0, y0, x1, y1, v.paper.mark, 1, c.send.length > 300 ? 0.45 : 0.8);
-    if (c.send.length <= 120) arrow(s, x0, y0, x1, y1, v.paper.mark);
-  }
-}
-
-/** @param {Surface} s @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {number} colour */
-function arrow(s, x0, y0, x1, y1, colour) {
-  const length = Math.hypot(x1 - x0, y1 - y0);
-  if (length < 8) return;
-  const dx = ((x1 - x0) / length) * 6, dy = ((y1 - y0) / length) * 6;
-  s.line(x1, y1, x1 - dx - dy / 2, y1 - dy + dx / 2, colour);
-  s.line(x1, y1, x1 - dx + dy / 2, y1 - dy - dx / 2, colour);
-}
-
-/** Bands from the first arrival to the last departure, and a line for each participant. @param {Surface} s
+/** The lines of messages inside the picture: x0, y0, x1, y1 of each, and the place of each in the table.
  * @param {View} v @param {Table} table */
-export function drawCollectives(s, v, table) {
-  const c = table.columns, part = v.l.parts[v.trace];
-  const low = new Map(), high = new Map();
+function messageLines(v, {columns: c, notes}) {
+  const part = v.l.parts[v.trace], {left, width} = v.l, ends = /** @type {number[]} */ ([]), places = /** @type {number[]} */ ([]);
+  /** @param {number} row */
+  const y = (row) => rowTop(v.l, v.scroll, part, row) + part.high / 2;
+  for (let at = 0; at < c.send.length; at += 1) {
+    const y0 = notes.bundled ? y(c.from_row[at]) : middle(v.l, v.scroll, v.trace, v.rowOf, c.sender[at]);
+    const y1 = notes.bundled ? y(c.to_row[at]) : middle(v.l, v.scroll, v.trace, v.rowOf, c.receiver[at]);
+    const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
+    if (Number.isNaN(y0 + y1) || Math.max(x0, x1) < left || Math.min(x0, x1) > left + width) continue;
+    ends.push(x0, y0, x1, y1);
+    places.push(at);
+  }
+  return {ends, places};
+}
+
+/**
+ * Messages as their density or the choice of the person allows.
+ * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'lines' | 'none'} choice
+ * @param {import('./labels.js').Places} labels @returns {boolean} false: too many to draw
+ */
+export function drawMessages(s, v, table, choice, labels) {
+  const {ends, places} = messageLines(v, table), part = v.l.parts[v.trace], {bundled} = table.notes;
+  const area = v.l.width * Math.min(v.l.bottom - v.l.top, part.height);
+  const way = messagesAs(choice, {high: part.high, area, ends, bundled});
+  if (way === 'faint') s.strokes(ends, v.paper.mark, 1, 0.3);
+  else if (way === 'lines' && bundled) drawBundles(s, v, table, {ends, places, labels});
+  else if (way === 'lines') {
+    s.strokes(ends, v.paper.mark, 1, places.length > 300 ? 0.45 : 0.7);
+    if (places.length <= 120) s.strokes(arrows(ends), v.paper.mark, 1, 0.7);
+  }
+  return way !== 'none' || !ends.length;
+}
+
+/** Bundles of messages, as wide as their bytes, with their counts where these fit; each text once.
+ * @param {Surface} s @param {View} v @param {Table} table
+ * @param {{ends: number[], places: number[], labels: import('./labels.js').Places}} drawn */
+function drawBundles(s, v, {columns: c}, {ends, places, labels}) {
+  const most = Math.log(1 + Math.max(1, ...c.bytes)), said = new Set();
+  places.forEach((at, number) => {
+    const [x0, y0, x1, y1] = ends.slice(4 * number, 4 * number + 4);
+    s.line(x0, y0, x1, y1, v.paper.mark, 1 + (3 * Math.log(1 + c.bytes[at])) / most, 0.16);
+    const text = `${c.count[at]} × ${bytes(c.bytes[at] / c.count[at])}`;
+    if (said.has(text) || said.size >= 12 || Math.abs(y1 - y0) <= 24) return;
+    if (label(s, labels, text, {x: (x0 + x1) / 2 + 4, y: (y0 + y1) / 2, colour: v.paper.text, size: 10})) said.add(text);
+  });
+}
+
+/** The heads of arrows at the ends of lines, as lines. @param {number[]} ends */
+function arrows(ends) {
+  /** @type {number[]} */
+  const found = [];
+  for (let at = 0; at < ends.length; at += 4) {
+    const [x0, y0, x1, y1] = ends.slice(at, at + 4), length = Math.hypot(x1 - x0, y1 - y0);
+    if (length < 8) continue;
+    const dx = ((x1 - x0) / length) * 6, dy = ((y1 - y0) / length) * 6;
+    found.push(x1, y1, x1 - dx - dy / 2, y1 - dy + dx / 2, x1, y1, x1 - dx + dy / 2, y1 - dy - dx / 2);
+  }
+  return found;
+}
+
+/** The place of each collective operation on the screen: from the first arrival to the last departure, on the rows
+ * between the first and the last participant. @param {View} v @param {Table} table
+ * @returns {{at: number, x0: number, x1: number, low: number, high: number}[]} low, high: rows */
+function bandsOf(v, {columns: c}) {
+  const low = new Map(), high = new Map(), found = [], {left, width} = v.l;
   for (let at = 0; at < c.part_instance.length; at += 1) {
     const row = v.rowOf.get(c.part_location[at]);
     if (row === undefined) continue;
@@ -69,14 +95,32 @@ export function drawCollectives(s, v, table) {
     high.set(of, Math.max(high.get(of) ?? row, row));
   }
   for (let at = 0; at < c.begin.length; at += 1) {
-    if (!low.has(at)) continue;
-    const y0 = rowTop(v.l, v.scroll, part, low.get(at)), y1 = rowTop(v.l, v.scroll, part, high.get(at) + 1);
-    const x0 = v.x(c.begin[at]), x1 = v.x(c.end[at]);
+    const x0 = Math.max(left, v.x(c.begin[at])), x1 = Math.min(left + width, v.x(c.end[at]));
+    if (low.has(at) && x1 > x0) found.push({at, x0, x1, low: low.get(at), high: high.get(at)});
+  }
+  return found;
+}
+
+/** Collective operations behind the rows: they show in the gaps between rows. @param {Surface} s @param {View} v @param {Table} table */
+export function fillBands(s, v, table) {
+  const part = v.l.parts[v.trace], colour = mixed(v.paper.back, v.paper.mark, 0.3);
+  if (part.high < 10) return;
+  for (const {x0, x1, low, high} of bandsOf(v, table)) {
+    const y0 = Math.max(v.l.top, rowTop(v.l, v.scroll, part, low)), y1 = Math.min(v.l.bottom, rowTop(v.l, v.scroll, part, high + 1));
+    if (y1 > y0) s.fill(x0, y0, x1 - x0, y1 - y0, colour);
+  }
+}
+
+/** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
+ * @param {Surface} s @param {View} v @param {Table} table @param {import('./labels.js').Places} labels */
+export function drawCollectives(s, v, table, labels) {
+  const part = v.l.parts[v.trace];
+  for (const {at, x0, x1, low, high} of bandsOf(v, table)) {
+    const y0 = rowTop(v.l, v.scroll, part, low), y1 = rowTop(v.l, v.scroll, part, high + 1);
     s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
-    if (x1 - x0 < 4) continue;
-    s.line(x0, y0, x0, y1, v.paper.mark, 1, 0.5);
-    s.line(x1, y0, x1, y1, v.paper.mark, 1, 0.5);
-    if (x1 - x0 > 50) s.text(String(table.notes.ops[c.op[at]]).toLowerCase(), x0 + 4, Math.max(y0, v.l.top) + 11, v.paper.text, x1 - x0 - 6, 10);
+    if (x1 - x0 >= 4) s.strokes([x0, y0, x0, y1, x1, y0, x1, y1], v.paper.mark, 1, 0.5);
+    const text = String(table.notes.ops[table.columns.op[at]]).toLowerCase();
+    label(s, labels, text, {x: x0 + 4, y: Math.max(y0, v.l.top) + 13, colour: v.paper.text, room: x1 - x0 - 6, size: 10});
   }
 }
 

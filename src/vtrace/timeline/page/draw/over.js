@@ -19,7 +19,7 @@ export function drawOver(app, s, l, dark) {
     s.veil(l.left, AXIS, x0 - l.left, l.bottom - AXIS, paper.back, 0.45);
     s.veil(x1, AXIS, l.left + l.width - x1, l.bottom - AXIS, paper.back, 0.45);
     s.frame(x0, y0, Math.max(2, x1 - x0), y1 - y0, paper.pick, 1.5);
-    s.text(duration(chosen.end - chosen.begin), x0 + 4, AXIS + 13, paper.pick);
+    drawLength(s, l, {x0, x1, text: duration(chosen.end - chosen.begin), paper});
   }
   if (state.call) drawCall(app, s, l, paper);
   if (state.sample) drawSample(app, s, l, state.sample, paper);
@@ -27,6 +27,15 @@ export function drawOver(app, s, l, dark) {
   if (hover && hover.x >= l.left) {
     s.line(hover.x + 0.5, AXIS, hover.x + 0.5, l.height, paper.faint, 1, 0.6);
   }
+}
+
+/** The length of the selection, on the axis above it. @param {import('./surface.js').Surface} s
+ * @param {import('./layout.js').Layout} l @param {{x0: number, x1: number, text: string, paper: any}} at */
+function drawLength(s, l, {x0, x1, text, paper}) {
+  const wide = s.widthOf(text), x = Math.max(l.left, Math.min(l.left + l.width - wide - 8, (x0 + x1 - wide) / 2 - 4));
+  s.veil(x0, 0, x1 - x0, AXIS - 1, paper.pick, 0.2);
+  s.veil(x, 3, wide + 8, 16, paper.back, 0.9);
+  s.text(text, x + 4, 15, paper.pick);
 }
 
 /** @param {import('../app.js').App} app @param {import('./layout.js').Layout} l */

@@ -2,10 +2,12 @@
 // A row of the picture: tiles as shares of classes, and single calls where tiles are too coarse; the functions of samples,
 // marks of rare calls, and the curve of a counter.
 
-import {heat, mixed, shade} from '../model/colours.js';
+import {heat, mixed, shade, waiting} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';
 import {OUTLIER, ofRow} from '../model/rare.js';
 import {runs} from '../model/samples.js';
+import {label} from './labels.js';
+import {fitting} from './surface.js';
 
 /** @typedef {import('../net/tile_store.js').Tile} Tile */
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
@@ -13,6 +15,9 @@ import {runs} from '../model/samples.js';
  * @typedef {object} Paint
  * @property {number[]} classes colours by class
  * @property {Uint8Array} classOf class by region
+ * @property {number[]} waiting colours by class of calls that wait
+ * @property {Uint8Array} waits 1 for each region that waits
+ * @property {number} back the paper
  * @property {number} idle
  * @property {number} washed colour to which all but the found calls fade
  * @property {'class' | 'region' | 'heat'} colour
@@ -22,14 +27,16 @@ import {runs} from '../model/samples.js';
  */
 
 const STACKED = 6;
+/** px of a call from which on it may have its name. */
+const NAMED = 24;
 
 /** The colour of a call. @param {Paint} paint @param {number} region @param {number} ns */
 export function callColour(paint, region, ns) {
   const known = paint.colour === 'heat' ? undefined : paint.memo.get(region);
   if (known !== undefined) return known;
-  const base = paint.classes[paint.classOf[region] ?? 0] ?? 0x999999;
+  const own = paint.classOf[region] ?? 0, base = (paint.waits[region] ? paint.waiting : paint.classes)[own] ?? 0x999999;
   let colour = paint.colour === 'heat' ? heat(Math.log(Math.max(1, ns)) / Math.log(Math.max(2, paint.longest)))
-    : paint.colour === 'region' ? shade(hue(region), region) : shade(base, region);
+    : paint.colour === 'region' ? shade(hue(paint, region), region) : shade(base, region);
   if (paint.found && !paint.found(region)) colour = mixed(colour, paint.washed, 0.8);
   paint.memo.set(region, colour);
   return colour;
@@ -37,9 +44,10 @@ export function callColour(paint, region, ns) {
 
 const HUES = [0x56b4e9, 0xd55e00, 0x009e73, 0xf0e442, 0xcc79a7, 0x0072b2, 0x999999, 0xe69f00];
 
-/** @param {number} region */
-function hue(region) {
-  return HUES[((region * 2654435761) >>> 8) % HUES.length];
+/** @param {Paint} paint @param {number} region */
+function hue(paint, region) {
+  const found = HUES[((region * 2654435761) >>> 8) % HUES.length];
+  return paint.waits[region] ? waiting(found, paint.back) : found;
 }
 
 /**
@@ -79,20 +87,20 @@ function thinColours(paint, tile) {
 function thinColour(paint, tile, bin) {
   const total = tile.total[bin];
   if (!total) return -1;
-  const best = tile.best[bin], part = Math.min(7, total >> 5), key = -1 - ((tile.region[bin] * 16 + best) * 8 + part);
+  const best = tile.best[bin], part = Math.min(7, total >> 5), key = -1 - (((tile.region[bin] * 16 + best) * 8 + part) * 2 + tile.idles[bin]);
   let colour = paint.memo.get(key);
   if (colour === undefined) {
-    colour = mixed(paint.idle, classColour(paint, best, tile.region[bin] - 1), 0.3 + part / 10);
+    colour = mixed(paint.idle, classColour(paint, best, tile.region[bin] - 1, tile.idles[bin]), 0.3 + part / 10);
     paint.memo.set(key, colour);
   }
   return colour;
 }
 
 /** A class in a shade for its region with the most time. @param {Paint} paint @param {number} number
- * @param {number} top the region with the most time of all */
-function classColour(paint, number, top) {
-  if (top >= 0 && paint.classOf[top] === number) return callColour(paint, top, paint.longest ** 0.5);
-  const plain = paint.classes[number];
+ * @param {number} top the region with the most time of all @param {number} waits 1: the colour of calls that wait */
+function classColour(paint, number, top, waits) {
+  if (top >= 0 && paint.classOf[top] === number && paint.waits[top] === waits) return callColour(paint, top, paint.longest ** 0.5);
+  const plain = (waits ? paint.waiting : paint.classes)[number];
   return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
 }
 
@@ -100,8 +108,10 @@ function classColour(paint, number, top) {
  * @param {{y: number, h: number}} row */
 function thickTile(s, paint, tile, place, row) {
   const {first, last, wide, zero, low, high} = place;
-  const sums = new Float64Array(paint.classes.length);
-  const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums};
+  const kinds = paint.classes.length, sums = new Float64Array(2 * kinds);
+  const {classes, waiting} = tile, waits = new Set(waiting.map(([number]) => number));
+  const used = classes.flatMap(([number]) => (waits.has(number) ? [number, kinds + number] : [number]));
+  const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums, used, run: {x: 0, end: 0, colour: -1}};
   for (let bin = first; bin < last; bin += 1) {
     const x0 = Math.max(low, zero + bin * wide);
     if (column.bins && Math.floor(x0) !== Math.floor(column.x)) {
@@ -113,45 +123,69 @@ function thickTile(s, paint, tile, place, row) {
     if (!column.bins) column.x = x0;
     column.end = Math.min(high, zero + (bin + 1) * wide);
     column.bins += 1;
-    for (const [number, shares] of tile.classes) sums[number] += shares[bin];
-    if (tile.share[bin] > column.share) [column.share, column.region] = [tile.share[bin], tile.region[bin]];
+    for (let each = 0; each < classes.length; each += 1) sums[classes[each][0]] += classes[each][1][bin];
+    for (let each = 0; each < waiting.length; each += 1) {
+      const share = waiting[each][1][bin];
+      sums[waiting[each][0]] -= share;
+      sums[kinds + waiting[each][0]] += share;
+    }
+    if (tile.share[bin] > column.share) {
+      column.share = tile.share[bin];
+      column.region = tile.region[bin];
+    }
   }
   if (column.bins) paintColumn(s, paint, column, row);
+  endRun(s, column.run, row);
+}
+
+/** Draws neighbouring columns of one colour at once. @param {import('./surface.js').Surface} s
+ * @param {{x: number, end: number, colour: number}} run @param {{y: number, h: number}} row */
+function endRun(s, run, row) {
+  if (run.colour >= 0) s.fill(run.x, row.y, run.end - run.x, row.h, run.colour);
+  run.colour = -1;
 }
 
 /**
- * Draws a pixel column or a wide bin: stacked classes in proportion to their time, each at least a pixel; a thin row
- * has only the class with the most time.
+ * Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
+ * a pixel; a thin row has only the class with the most time.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
- * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array}} column
+ * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array, used: number[], run: {x: number, end: number,
+ *   colour: number}}} column sums: of the classes, and of their parts that wait; used: places of sums that may have time;
+ *   run: columns so far of one colour
  * @param {{y: number, h: number}} row
  */
 function paintColumn(s, paint, column, row) {
   const x = Math.floor(column.x), width = Math.max(1, Math.ceil(column.end) - x);
-  const whole = 255 * column.bins;
+  const whole = 255 * column.bins, kinds = paint.classes.length;
   const top = column.region - 1;
   let total = 0, best = -1;
-  for (let c = 0; c < column.sums.length; c += 1) {
+  for (const c of column.used) {
     total += column.sums[c];
     if (column.sums[c] > 0 && (best < 0 || column.sums[c] > column.sums[best])) best = c;
   }
-  if (best < 0) return;
+  const {run} = column;
+  if (best < 0) return endRun(s, run, row);
   /** @param {number} c */
-  const colour = (c) => classColour(paint, c, top);
-  if (row.h < STACKED) {
-    s.fill(x, row.y, width, row.h, mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole)));
-    return;
+  const colour = (c) => classColour(paint, c % kinds, top, c < kinds ? 0 : 1);
+  const one = row.h < STACKED ? mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole))
+    : column.sums[best] === total && Math.round((total * row.h) / whole) >= row.h ? colour(best) : -1;
+  if (one !== run.colour || x > run.end) {
+    endRun(s, run, row);
+    [run.x, run.colour] = [x, one];
   }
+  run.end = x + width;
+  if (one >= 0) return undefined;
   let y = row.y + row.h;
   const scale = row.h / Math.max(whole, total);
   let left = row.h;
-  for (let c = 0; c < column.sums.length; c += 1) {
+  for (const c of column.used) {
     if (!column.sums[c] || left <= 0) continue;
     const high = Math.min(left, Math.max(1, Math.round(column.sums[c] * scale)));
     y -= high;
     left -= high;
     s.fill(x, y, width, high, colour(c));
   }
+  return undefined;
 }
 
 /**
@@ -176,27 +210,30 @@ export function drawCalls(s, paint, calls, row, from, to) {
  * Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
  * @param {import('./surface.js').Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
- * @param {(region: number) => string} name @param {(region: number, ns: number) => number} ink
+ * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: import('./labels.js').Places}} how
+ *   ink: the colour of a name; places: those of all labels
  */
-export function labelCalls(s, pieces, row, name, ink) {
+export function labelCalls(s, pieces, row, {name, ink, places}) {
   const scale = row.width / (row.end - row.begin);
   /** @type {{begin: number, end: number, depth: number, region: number} | null} */
   let last = null;
   /** @param {number} next */
-  const label = (next) => {
+  const write = (next) => {
     if (!last) return;
     const x0 = Math.max(row.left, row.left + (last.begin - row.begin) * scale);
     const x1 = Math.min(row.left + row.width, row.left + (Math.min(next, last.end) - row.begin) * scale);
-    if (x1 - x0 >= 24) s.text(name(last.region), x0 + 3, row.y + row.h / 2 + 4, ink(last.region, last.end - last.begin), x1 - x0 - 5);
+    if (x1 - x0 < NAMED) return;
+    const y = row.y + row.h / 2 + 4, text = fitting(name(last.region), x1 - x0 - 6, (part) => s.widthOf(part));
+    if (text) label(s, places, text, {x: x0 + 3, y, colour: ink(last.region, last.end - last.begin)});
   };
   pieces.forEach(({tile, from}, piece) => {
     for (let at = 0; at < tile.begin.length; at += 1) {
       if (piece && tile.begin[at] < from) continue; // an earlier piece has it
-      label(tile.begin[at]);
+      write(tile.begin[at]);
       last = {begin: tile.begin[at], end: tile.end[at], depth: tile.depth[at], region: tile.region[at]};
     }
   });
-  label(Infinity);
+  write(Infinity);
 }
 
 /** Rows higher than this have room for a curve, px. */
@@ -234,29 +271,42 @@ export function drawCurve(s, paper, curves, key, row) {
   }
 }
 
-const BAR = 3, THIN = 6;
-/** The size of the smallest mark in px, which people see among thin rows. */
-const LEAST = 3;
+/** The size of a mark in thin rows in px, which people see among them. */
+const SQUARE = 3;
+/** With more outliers than this in the window, thin rows have no squares, which would hide the rows. */
+const MOST_SQUARES = 200;
 
 /**
+ * Marks of outliers and waits: an edge above the row's colours; in thin rows squares, of outliers only.
  * @param {import('./surface.js').Surface} s @param {{outlier: number, wait: number}} paper
  * @param {import('../model/rare.js').Rare | undefined} rare @param {string} key of the row
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
+ * @param {boolean} [every] thin rows have all marks
  */
-export function drawRare(s, paper, rare, key, row) {
-  if (!rare) return;
+export function drawRare(s, paper, rare, key, row, every = false) {
+  if (!rare || (!row.edge && !every && squares(rare) > MOST_SQUARES)) return;
   const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
   const scale = row.width / (row.end - row.begin), right = row.left + row.width;
-  for (const pass of [1, 0]) {
+  for (const pass of row.edge || every ? [1, 0] : [0]) {
     for (let at = first; at < last; at += 1) {
       if (kind[at] !== pass) continue;
       const x0 = Math.max(row.left, row.left + (begin[at] - row.begin) * scale), x1 = Math.min(right, row.left + (end[at] - row.begin) * scale);
       if (x1 < row.left || x0 >= right) continue;
       const colour = pass === OUTLIER ? paper.outlier : paper.wait;
-      if (row.h < THIN) s.fill(Math.max(row.left, x0 - 1), row.y + Math.min(0, (row.h - LEAST) / 2), LEAST, Math.max(LEAST, row.h), colour);
-      else s.fill(x0, row.y + (pass === OUTLIER ? 0 : BAR), Math.max(LEAST, x1 - x0), BAR, colour);
+      if (row.edge) s.fill(x0, row.edgeY, Math.max(SQUARE, x1 - x0), row.edge, colour);
+      else s.fill(Math.max(row.left, x0 - 1), row.y + (row.h - SQUARE) / 2, SQUARE, SQUARE, colour);
     }
   }
+}
+
+/** The outliers of all rows. @type {WeakMap<object, number>} */
+const counted = new WeakMap();
+
+/** @param {import('../model/rare.js').Rare} rare */
+function squares(rare) {
+  let found = counted.get(rare);
+  if (found === undefined) counted.set(rare, found = Array.prototype.filter.call(rare.columns.kind, (kind) => kind === OUTLIER).length);
+  return found;
 }
 
 /**

@@ -18,6 +18,9 @@ import {css} from '../model/colours.js';
  * @property {(x: number, y: number, w: number, h: number, colour: number, alpha: number) => void} veil
  * @property {(x: number, y: number, w: number, h: number, colour: number, width?: number) => void} frame
  * @property {(points: number[], colour: number) => void} curve x, y, x, y ...
+ * @property {(ends: number[], colour: number, width: number, alpha: number) => void} strokes lines as x0, y0, x1, y1 ...,
+ *   painted at once, so that lines on top of one another cover no more than one
+ * @property {(text: string, size?: number) => number} widthOf px
  * @property {(text: string, x: number, y: number, colour: number, room?: number, size?: number) => void} text
  */
 
@@ -35,19 +38,28 @@ export class CanvasSurface {
     this.widths = new Map();
     this.image = new ImageData(1, 1);
     this.pixels = new Uint32Array(this.image.data.buffer);
+    /** The texts of the picture and their boxes, for tests. @type {{text: string, x: number, y: number, w: number, h: number}[]} */
+    this.texts = [];
   }
 
   /** Starts a picture. @param {number} width @param {number} height @param {number} back colour */
   begin(width, height, back) {
-    this.scale = window.devicePixelRatio || 1;
-    [this.width, this.height] = [width, height];
-    const w = Math.max(1, Math.round(width * this.scale)), h = Math.max(1, Math.round(height * this.scale));
-    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    this.resize(width, height);
+    const w = this.canvas.width, h = this.canvas.height;
     if (this.image.width !== w || this.image.height !== h) {
       this.image = new ImageData(w, h);
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     this.pixels.fill(pixel(back));
+  }
+
+  /** @param {number} width @param {number} height */
+  resize(width, height) {
+    this.texts = [];
+    this.scale = window.devicePixelRatio || 1;
+    [this.width, this.height] = [width, height];
+    const w = Math.max(1, Math.round(width * this.scale)), h = Math.max(1, Math.round(height * this.scale));
+    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
   }
 
   /** @type {Surface['fill']} */
@@ -85,10 +97,7 @@ export class CanvasSurface {
 
   /** Starts a picture with lines only, on a transparent background. @param {number} width @param {number} height */
   clear(width, height) {
-    this.scale = window.devicePixelRatio || 1;
-    [this.width, this.height] = [width, height];
-    const w = Math.max(1, Math.round(width * this.scale)), h = Math.max(1, Math.round(height * this.scale));
-    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    this.resize(width, height);
     this.context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     this.context.clearRect(0, 0, width, height);
   }
@@ -131,11 +140,25 @@ export class CanvasSurface {
     c.stroke();
   }
 
-  /** The width of a text, cached since each frame has the same names. @param {string} text @param {number} size */
-  widthOf(text, size) {
+  /** @type {Surface['strokes']} */
+  strokes(ends, colour, width, alpha) {
+    const c = this.context;
+    [c.globalAlpha, c.strokeStyle, c.lineWidth] = [alpha, css(colour), width];
+    c.beginPath();
+    for (let at = 0; at < ends.length; at += 4) {
+      c.moveTo(ends[at], ends[at + 1]);
+      c.lineTo(ends[at + 2], ends[at + 3]);
+    }
+    c.stroke();
+    c.globalAlpha = 1;
+  }
+
+  /** The width of a text, cached since each frame has the same names. @type {Surface['widthOf']} */
+  widthOf(text, size = 11) {
     const key = `${size} ${text}`, known = this.widths.get(key);
     if (known !== undefined) return known;
     if (this.widths.size > WIDTHS) this.widths.clear();
+    this.context.font = `${size}px system-ui, sans-serif`;
     const {width} = this.context.measureText(text);
     this.widths.set(key, width);
     return width;
@@ -144,10 +167,12 @@ export class CanvasSurface {
   /** @type {Surface['text']} */
   text(text, x, y, colour, room = Infinity, size = 11) {
     const c = this.context;
-    c.font = `${size}px system-ui, sans-serif`;
     const shown = fitting(text, room, (part) => this.widthOf(part, size));
+    if (!shown) return;
+    c.font = `${size}px system-ui, sans-serif`;
     c.fillStyle = css(colour);
-    if (shown) c.fillText(shown, x, y);
+    c.fillText(shown, x, y);
+    this.texts.push({text: shown, x, y: y - size * 0.8, w: this.widthOf(shown, size), h: size});
   }
 }
 
@@ -210,10 +235,23 @@ export class SvgSurface {
     this.parts.push(`<polyline points="${points.map(n).join(' ')}" fill="none" stroke="${css(colour)}"/>`);
   }
 
+  /** @type {Surface['strokes']} */
+  strokes(ends, colour, width, alpha) {
+    this.flush();
+    const path = [];
+    for (let at = 0; at < ends.length; at += 4) path.push(`M${n(ends[at])} ${n(ends[at + 1])}L${n(ends[at + 2])} ${n(ends[at + 3])}`);
+    if (path.length) this.parts.push(`<path d="${path.join('')}" fill="none" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
+  }
+
+  /** @type {Surface['widthOf']} */
+  widthOf(text, size = 11) {
+    return text.length * size * 0.55;
+  }
+
   /** @type {Surface['text']} */
   text(text, x, y, colour, room = Infinity, size = 11) {
     this.flush();
-    const shown = fitting(text, room, (part) => part.length * size * 0.55);
+    const shown = fitting(text, room, (part) => this.widthOf(part, size));
     if (shown) this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${css(colour)}" font-size="${size}">${escaped(shown)}</text>`);
   }
 
@@ -225,7 +263,10 @@ export class SvgSurface {
   }
 }
 
-/** The start of a text that fits, '' if fewer than two characters fit. @param {string} text @param {number} room
+/** The fewest letters of a shortened text: fewer do not name anything. */
+const LETTERS = 12;
+
+/** The start of a text that fits, '' if too few characters fit. @param {string} text @param {number} room
  * @param {(text: string) => number} measure */
 export function fitting(text, room, measure) {
   if (room === Infinity || measure(text) <= room) return text;
@@ -236,7 +277,7 @@ export function fitting(text, room, measure) {
     if (measure(`${text.slice(0, middle)}\u2026`) <= room) low = middle;
     else high = middle - 1;
   }
-  return low >= 2 ? `${text.slice(0, low)}\u2026` : '';
+  return low >= LETTERS ? `${text.slice(0, low)}\u2026` : '';
 }
 
 /** @param {number} colour */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mouse: wheel scrolls, Ctrl and wheel zooms, drag selects, a click chooses a call, a double click zooms in.
+// The mouse: wheel scrolls, Ctrl and wheel zooms, drag selects (on the axis: a range of all rows), a click chooses a call,
+// a double click zooms in.
 
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
-import {AXIS, STACK_ROW, rowAtPoint, rowTop} from '../draw/layout.js';
+import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowTop} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
@@ -29,7 +30,7 @@ export function installMouse(app) {
     if (event.button > 1) return;
     const {x, y} = place(event);
     const {begin, end} = store.state;
-    press = {x, y, pan: event.button === 1 || event.shiftKey || y < AXIS, begin, end};
+    press = {x, y, pan: event.button === 1 || event.shiftKey, begin, end};
     dragged = false;
     chart.focus();
     event.preventDefault();
@@ -41,6 +42,7 @@ export function installMouse(app) {
     if (!press) return;
     dragged ||= Math.abs(at.x - press.x) > DRAG || Math.abs(at.y - press.y) > DRAG;
     if (!dragged) return;
+    app.dragging = true;
     if (press.pan) app.show(moved(press, ((press.x - at.x) / app.layout.width) * (press.end - press.begin)));
     else select(app, press, at);
   });
@@ -48,6 +50,7 @@ export function installMouse(app) {
     if (!press) return;
     const at = place(event), pressed = press;
     press = null;
+    app.dragging = false;
     if (dragged && !pressed.pan) app.settle();
     else if (!dragged) click(app, at);
   });
@@ -72,7 +75,7 @@ function wheel(app, event, x) {
 function select(app, from, to) {
   const l = app.layout, {state} = app.store;
   const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
-  const first = rowAtPoint(l, state.scroll, from.y), last = rowAtPoint(l, state.scroll, Math.max(AXIS + 1, Math.min(to.y, l.bottom - 1)));
+  const ruler = from.y < AXIS, first = ruler ? undefined : rowAtPoint(l, state.scroll, from.y), last = ruler ? undefined : rowAtPoint(l, state.scroll, Math.max(AXIS + 1, Math.min(to.y, l.bottom - 1)));
   const wide = state.end - state.begin;
   const begin = Math.floor(state.begin + low * wide);
   app.store.set({selection: {
@@ -95,7 +98,8 @@ async function click(app, at) {
   const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
   app.store.set({row: `${row.trace}:${row.key}`, selection: null});
   const part = l.parts[row.trace], below = at.y - rowTop(l, state.scroll, part, part.rows.indexOf(row));
-  if ((part.high < 14 || below < 8) && await chooseRare(app, row, time, (2 * (window.end - window.begin)) / l.width)) return;
+  const {edge, y} = boxOf(part.high, state.rare !== 'none');
+  if ((!edge || below <= y + 2) && await chooseRare(app, row, time, (2 * (window.end - window.begin)) / l.width)) return;
   if (row.location < 0) return;
   await chooseAt(app, row.trace, row.location, time);
 }

@@ -21,10 +21,16 @@ export function mixed(from, to, part) {
   return found;
 }
 
-/** A shade of a class's colour for a region, the same in all views. @param {number} colour @param {number} region */
+/** A shade of a class's colour for a region, the same in all views; the shades of two classes stay apart.
+ * @param {number} colour @param {number} region */
 export function shade(colour, region) {
   const turn = ((region * 0x9e3779b1) >>> 0) / 2 ** 32; // neighbours differ
-  return turn < 0.5 ? mixed(colour, 0xffffff, turn * 0.7) : mixed(colour, 0x000000, (turn - 0.5) * 0.5);
+  return turn < 0.5 ? mixed(colour, 0xffffff, turn * 0.4) : mixed(colour, 0x000000, (turn - 0.5) * 0.4);
+}
+
+/** The colour of a call that waits: half of the paper. @param {number} colour @param {number} back the paper */
+export function waiting(colour, back) {
+  return mixed(colour, back, 0.5);
 }
 
 const HEAT = [0xfff3c4, 0xf0c040, 0xe08020, 0xc03020, 0x601030];

@@ -130,7 +130,7 @@ export function fitted(rows, most) {
   return found;
 }
 
-export const THICK = 30, THIN = 1;
+export const THICK = 90, THIN = 1;
 
 /**
  * The height of a row in px: as large as fits, from 1 to THICK; `zoom` makes rows higher.
@@ -138,8 +138,7 @@ export const THICK = 30, THIN = 1;
  */
 export function rowHeight(count, height, zoom) {
   const fit = Math.min(THICK, height / Math.max(1, count));
-  const high = Math.min(120, Math.max(THIN, fit) * zoom);
-  return high >= 3 ? Math.floor(high) : high;
+  return Math.min(120, Math.max(THIN, fit) * zoom);
 }
 
 /** The row below a point, -1: none. @param {number} y @param {number} high @param {number} scroll @param {number} count */

@@ -19,8 +19,8 @@
  * @property {string} search
  * @property {boolean} exact true if the search is the whole name of a region
  * @property {'class' | 'region' | 'heat'} colour
- * @property {boolean} messages
- * @property {boolean} collectives
+ * @property {'auto' | 'lines' | 'none'} messages auto: as their density allows
+ * @property {'auto' | 'bands' | 'none'} collectives auto: between the rows; bands: over the rows
  * @property {boolean} counters
  * @property {boolean} samples
  * @property {boolean} processor times in which threads waited for a processor or slept
@@ -37,7 +37,7 @@
 /** @type {State} */
 export const INITIAL = {
   begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, sample: null, search: '',
-  exact: false, colour: 'class', messages: true, collectives: true, counters: true, samples: true, processor: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
+  exact: false, colour: 'class', messages: 'auto', collectives: 'auto', counters: true, samples: true, processor: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
   panel: 'profile', shift: [0, 0], align: '',
 };
 

@@ -17,11 +17,13 @@ export class Regions {
     this.wanted = new Set();
     /** @type {Uint8Array} */
     this.classes = new Uint8Array(0);
+    /** 1 for each region that waits. @type {Uint8Array} */
+    this.waits = new Uint8Array(0);
   }
 
   async start() {
     const found = await this.client.table('regions', {trace: this.trace, rows: 'classes'});
-    if (found) this.classes = /** @type {any} */ (found.columns.class);
+    if (found) [this.classes, this.waits] = /** @type {any} */ ([found.columns.class, found.columns.waits]);
   }
 
   /** The name of a region, '' until the name has arrived. @param {number} region */

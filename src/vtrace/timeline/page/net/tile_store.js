@@ -10,7 +10,9 @@ import {BINS, numbers, span} from '../model/tiles.js';
  * @property {Uint32Array} events
  * @property {Uint8Array} depth
  * @property {[number, Uint8Array][]} classes shares of the classes with time
+ * @property {[number, Uint8Array][]} waiting shares of the classes in calls that wait
  * @property {Uint8Array} best the class with the most time
+ * @property {Uint8Array} idles 1: this class mostly waits
  * @property {Uint8Array} total share of all classes
  */
 /**
@@ -114,9 +116,11 @@ export class TileStore {
     job.rows.forEach((row, at) => {
       /** @param {any} column */
       const part = (column) => column.subarray(at * BINS, (at + 1) * BINS);
-      const classes = Object.entries(columns).filter(([name]) => /^c\d+$/.test(name))
+      /** @param {string} kind */
+      const byClass = (kind) => Object.entries(columns).filter(([name]) => name[0] === kind && /^.\d+$/.test(name))
         .map(([name, column]) => /** @type {[number, Uint8Array]} */ ([Number(name.slice(1)), part(column)]))
         .filter(([, column]) => column.some((/** @type {number} */ value) => value > 0));
+      const classes = byClass('c'), waiting = byClass('w'), idles = new Uint8Array(BINS);
       const {region, share, events, depth} = columns, best = new Uint8Array(BINS), total = new Uint8Array(BINS);
       for (let bin = 0; bin < BINS; bin += 1) {
         let most = 0, sum = 0;
@@ -125,9 +129,10 @@ export class TileStore {
           if (shares[bin] > most) [most, best[bin]] = [shares[bin], number];
         }
         total[bin] = Math.min(255, sum);
+        for (const [number, shares] of waiting) if (number === best[bin] && 2 * shares[bin] > most) idles[bin] = 1;
       }
       this.tiles.set(`${row} ${job.level} ${job.number}`, {
-        region: part(region), share: part(share), events: part(events), depth: part(depth), classes, best, total,
+        region: part(region), share: part(share), events: part(events), depth: part(depth), classes, waiting, best, idles, total,
       });
     });
   }

@@ -30,11 +30,14 @@ export function installBar(app) {
   const curve = choice('curve', 'Counter', [['', 'none'], ...counters.map((name) => /** @type {[string, string]} */ ([name, name]))], state.curve, (value) => store.set({curve: value}));
   curve.title = 'A counter below all rows (v: the next one)';
   const sampled = traces.some((one) => one.meta.samples);
-  const toggles = /** @type {const} */ (['messages', 'collectives', 'counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
+  const messages = choice('messages', 'Messages', [['auto', 'auto'], ['lines', 'lines'], ['none', 'none']], state.messages, (value) => store.set({messages: /** @type {any} */ (value)}));
+  const collectives = choice('collectives', 'Collectives', [['auto', 'auto'], ['bands', 'bands'], ['none', 'none']], state.collectives, (value) => store.set({collectives: /** @type {any} */ (value)}));
+  const toggles = /** @type {const} */ (['counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
-  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, rare, counters.length > 0 && curve, ...toggles,
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, counters.length > 0 && curve,
+    element('details', {className: 'menu', id: 'show'}, element('summary', {}, 'Show'), element('div', {}, rare, messages, collectives, ...toggles)),
     filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
     button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
@@ -44,14 +47,12 @@ export function installBar(app) {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'wait'));
+  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'));
   const status = () => {
-    const place = app.hover && app.placeText(app.hover);
-    if (place) return void fill(byId('status'), place);
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
-    for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
+    for (const one of traces) if (store.state.messages !== 'none' && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}${one.crowded ? ' (too many to draw: zoom in)' : ''}`);
     for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
     parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
@@ -64,6 +65,8 @@ export function installBar(app) {
     colour.querySelector('select').value = now.colour;
     rare.querySelector('select').value = now.rare;
     curve.querySelector('select').value = now.curve;
+    messages.querySelector('select').value = now.messages;
+    collectives.querySelector('select').value = now.collectives;
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
   });
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mouse on the overview: a drag zooms to a part of the run, a click moves the window there.
+
+import {byId, button, element, fill} from '../panels/dom.js';
+
+/** @typedef {import('../app.js').App} App */
+
+const DRAG = 3;
+
+/** @param {App} app */
+export function installOverview(app) {
+  const strip = byId('strip');
+  /** @type {number | null} */
+  let press = null;
+  let dragged = false;
+  /** @param {MouseEvent} event */
+  const timeAt = (event) => {
+    const box = strip.getBoundingClientRect();
+    return (Math.max(0, Math.min(box.width, event.clientX - box.left)) / box.width) * app.length;
+  };
+  strip.addEventListener('mousedown', (event) => {
+    if (event.button) return;
+    [press, dragged] = [timeAt(event), false];
+    event.preventDefault();
+  });
+  window.addEventListener('mousemove', (event) => {
+    if (press === null) return;
+    const at = timeAt(event);
+    dragged ||= Math.abs(at - press) > (DRAG * app.length) / strip.clientWidth;
+    if (dragged) app.show({begin: Math.min(press, at), end: Math.max(press, at)});
+  });
+  window.addEventListener('mouseup', (event) => {
+    if (press === null) return;
+    const {begin, end} = app.store.state, at = timeAt(event);
+    if (!dragged) app.show({begin: at - (end - begin) / 2, end: at + (end - begin) / 2});
+    press = null;
+  });
+  showChip(app);
+}
+
+/** Says that the first window is a part of the run, until it is closed or the window changes. @param {App} app */
+function showChip(app) {
+  const first = firstWindow(app.traces.map(({meta}) => meta)), chip = byId('chip');
+  const show = () => {
+    const {begin, end} = app.store.state;
+    chip.hidden = !first || begin !== first.begin || end !== first.end;
+  };
+  fill(chip, element('span', {}, 'without MPI_Init and MPI_Finalize: '), button('0 shows all', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole run (0)'}),
+    button('\u00d7', () => chip.remove(), {title: 'Close', 'aria-label': 'Close this note'}));
+  app.store.subscribe(show);
+  show();
+}
+
+/** The part of a trace between MPI_Init and MPI_Finalize; null: there is none, or there are two traces, which begin and end
+ * MPI at other times. @param {any[]} metas @returns {import('../model/time.js').Window | null} */
+export function firstWindow(metas) {
+  const [one, two] = metas;
+  return two || !one.body ? null : {begin: one.body[0], end: one.body[1]};
+}

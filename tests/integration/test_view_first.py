@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first picture of vtrace view in a real browser: its window, its rows, its labels, the overview, the box at the
+mouse; read from the page's own layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support.synthetic_runs import grid
+from support.synthetic_runs.viewed import served
+from support.users.browser import Browser
+from support.users.viewer import AXIS, NAMES, Viewer
+
+SIZES = [(1280, 720), (1440, 900), (2560, 1440)]
+RANKS = (2, 64, 1000)
+OUTLIER, USER, MPI = (0xE0, 0, 0), (0x3D, 0x9B, 0xFF), (0xD5, 0x5E, 0x00)
+
+
+class Run(NamedTuple):
+    """address: of its page; begin, end: of the part from MPI_Init to MPI_Finalize; slow: the rank with more work."""
+
+    archive: Path
+    address: str
+    begin: int
+    end: int
+    slow: int
+
+
+@pytest.fixture(scope="module", params=RANKS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    where = tmp_path_factory.mktemp("grid")
+    ends = grid.write(where / "grid.trace", request.param, 12 if request.param < 1000 else 4)
+    with served(where, where / "grid.trace") as (address, _):
+        yield Run(where / "grid.trace", address, *ends)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run of four ranks."""
+    where = tmp_path_factory.mktemp("few")
+    ends = grid.write(where / "grid.trace", 4)
+    with served(where, where / "grid.trace") as (address, _):
+        yield Run(where / "grid.trace", address, *ends)
+
+
+def ranks_of(run: Run) -> int:
+    return next(ranks for ranks in RANKS if ranks // 3 == run.slow)
+
+
+def chip(view: Viewer) -> str:
+    return str(view.run("const c = document.getElementById('chip'); return !c || c.hidden ? '' : c.innerText"))
+
+
+def test_the_first_window(run: Run, page: Browser) -> None:
+    """It begins after MPI_Init and ends before MPI_Finalize, to a thousandth of the run; a key shows all."""
+    view = Viewer(page, run.address)
+    length = run.end + 60_000
+    begin, end = view.window
+    assert run.begin <= begin <= run.begin + length // 500
+    assert run.end - length // 500 <= end <= run.end
+    assert chip(view).split("\n")[0].startswith("without MPI_Init and MPI_Finalize: 0 shows all")
+    view.key("0")
+    assert view.window == (0, length)
+    assert chip(view) == ""
+    assert Viewer(page, f"{run.address}#w=0-{length}").window == (0, length)  # an address wins
+    assert page.complaints() == []
+
+
+def test_the_chip_closes(few: Run, page: Browser) -> None:
+    view = Viewer(page, few.address)
+    view.run("document.querySelector('#chip [aria-label^=Close]').click()")
+    assert chip(view) == ""
+    assert view.window[0] >= few.begin
+    view = Viewer(page, few.address)
+    view.run("document.querySelector('#chip button').click()")  # 0 shows all
+    view.settled()
+    assert view.window[0] == 0
+
+
+def test_a_window_of_the_command_wins(few: Run, page: Browser, tmp_path: Path) -> None:
+    with served(tmp_path, few.archive, "--from", "1ms", "--to", "9ms") as (address, _):
+        view = Viewer(page, address)
+        assert view.window == (1_000_000, 9_000_000)
+        assert chip(view) == ""
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_rows_and_labels(run: Run, page: Browser, size: tuple[int, int]) -> None:
+    """Rows fill the height, few rows are 90 px high; no label lies over another one, and none leaves the chart."""
+    page.resize(*size)
+    try:
+        view = Viewer(page, run.address)
+        for window in ("", f"#w={run.begin}-{run.begin + 3_000_000}&messages=lines&collectives=bands"):
+            view = Viewer(page, run.address + window)
+            rows, high, room = view.run(
+                "const l = document.getElementById('chart').layout(), p = l.parts[0];"
+                "return [p.rows.length, p.high, l.bottom - l.top]"
+            )
+            ranks = ranks_of(run)
+            if ranks == 2:
+                assert (rows, high) == (2, 90)
+            else:
+                assert room - 1.01 <= rows * high <= room + 0.01
+                assert rows == (ranks if ranks <= room else -(-ranks // -(-ranks // int(room))))
+            texts = view.texts()
+            assert len(texts) > min(rows, 20)
+            for _, x, y, wide, tall in texts:
+                assert x >= 0
+                assert y >= 0
+                assert x + wide <= view.width + 0.5
+                assert y + tall <= view.height + 0.5
+            assert [text for text, *_ in texts if "\u2026" in text and len(text.split("\u2026")[0]) < 12] == []
+            boxes = [(text, x, y, x + wide, y + tall) for text, x, y, wide, tall in texts]
+            over = [(a[0], b[0]) for a, b in combinations(boxes, 2)
+                    if a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]]  # fmt: skip
+            assert over == []
+        assert page.complaints() == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def near(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
+    """True if one is two or a shade of it."""
+    return sum(abs(a - b) for a, b in zip(one, two, strict=True)) < 110
+
+
+def test_nothing_hides_the_rows(run: Run, page: Browser) -> None:
+    """Nearly all pixels of a row have the colour of its work or its wait, which is half as strong. Marks of outliers
+    are above the colours of their rows, where rows are high enough."""
+    view = Viewer(page, run.address)
+    red, green, blue = ((value + 255) // 2 for value in MPI)
+    rows, shared = view.run(
+        "const {rows} = document.getElementById('chart').layout().parts[0]; return [rows.length, rows[0].places.length]"
+    )
+    slow = run.slow // shared
+    work = {}
+    for row in {0, rows // 2, slow, rows - 1}:
+        line = view.pixels(view.row(row, 0.8))
+        work[row] = sum(near(pixel, USER) for pixel in line)
+        waits = sum(near(pixel, (red, green, blue)) for pixel in line)
+        assert work[row] + waits > 0.93 * len(line), row
+    assert shared > 1 or max(work, key=lambda row: work[row]) == slow
+    if rows == 2:
+        marks = [y for y in range(AXIS, int(view.row(1, 1))) if OUTLIER in view.pixels(y)]
+        assert all(any(view.row(row, 0) <= y <= view.row(row, 0) + 5 for row in (0, 1)) for y in marks)
+
+
+def status(view: Viewer) -> str:
+    return str(view.run("return document.getElementById('status').innerText"))
+
+
+def choose(view: Viewer, menu: str, value: str) -> None:
+    """Chooses in a menu."""
+    view.run(
+        "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
+        menu, value,
+    )  # fmt: skip
+    view.settled()
+
+
+def test_density_decides_and_a_choice_overrides(run: Run, page: Browser) -> None:
+    """Messages of two ranks are lines with arrows; of 1000 ranks the page draws none, and says so."""
+    view = Viewer(page, run.address)
+    before = view.pixels(view.row(0, 0.5))
+    assert ("too many to draw: zoom in" in status(view)) == (ranks_of(run) == 1000)
+    choose(view, "messages", "none")
+    none = view.pixels(view.row(0, 0.5))
+    assert (before != none) == (ranks_of(run) < 1000)
+    choose(view, "messages", "lines")
+    assert "messages=lines" in view.state
+    assert view.pixels(view.row(0, 0.5)) != none
+    assert "too many" not in status(view)
+    choose(view, "collectives", "bands")
+    assert "collectives=bands" in view.state
+
+
+def strip(view: Viewer, *events: tuple[str, float]) -> None:
+    """The mouse on the overview: kinds of events, and parts of the width."""
+    view.actions += 1
+    view.run(
+        "const c = document.getElementById('strip'), b = c.getBoundingClientRect();"
+        "for (const [kind, part] of arguments[0]) c.dispatchEvent(new MouseEvent(kind,"
+        " {clientX: b.left + part * b.width, clientY: b.top + 9, bubbles: true}));", events,
+    )  # fmt: skip
+    view.settled()
+
+
+def test_the_overview(few: Run, page: Browser) -> None:
+    """The whole run: MPI_Init pale, then work; a drag zooms, a click moves the window."""
+    view = Viewer(page, few.address)
+    length = few.end + 60_000
+    line = view.run(
+        "const c = document.getElementById('strip'), x = c.getContext('2d');"
+        "return [0.1, 0.5].map((part) => [...x.getImageData(part * c.width, 25, 1, 1).data])"
+    )
+    assert near(tuple(line[1][:3]), USER)
+    assert line[0][0] > line[0][2]  # of MPI
+    strip(view, ("mousedown", 0.5), ("mousemove", 0.6), ("mousemove", 0.75), ("mouseup", 0.75))
+    begin, end = view.window
+    assert begin == pytest.approx(0.5 * length, abs=0.01 * length)
+    assert end == pytest.approx(0.75 * length, abs=0.01 * length)
+    strip(view, ("mousedown", 0.3), ("mouseup", 0.3))
+    assert sum(view.window) / 2 == pytest.approx(0.3 * length, abs=0.01 * length)
+    assert view.window[1] - view.window[0] == pytest.approx(end - begin, abs=2)
+    assert page.complaints() == []
+
+
+def test_the_box_at_the_mouse(few: Run, page: Browser) -> None:
+    """It names the row and the call, and stays inside the page at each border."""
+    view = Viewer(page, few.address)
+    middle = view.x(few.begin + 400_000)
+    assert view.tip(middle, view.row(2)).startswith("process 2 at 5.7")
+    assert "stencil" in view.tip(middle, view.row(2))
+    for x in (NAMES + 2, view.width - 2):
+        for row in (0, 3):
+            assert view.tip(x, view.row(row))
+            box = view.run(
+                "const b = document.getElementById('tip').getBoundingClientRect();"
+                "return [b.left, b.top, innerWidth - b.right, innerHeight - b.bottom]"
+            )
+            assert min(box) >= 0
+    assert view.tip(middle, 5) == ""
+
+
+def test_the_ruler_measures(few: Run, page: Browser) -> None:
+    """A drag on the axis selects a range of all rows, and its length stands above it."""
+    view = Viewer(page, few.address)
+    view.drag(view.x(7_000_000), 10, view.x(9_000_000), 14)
+    chosen = view.state.split("sel=")[1].split("&")[0]
+    begin, end = map(int, chosen.split("-"))  # no rows
+    assert begin == pytest.approx(7e6, abs=5e4)
+    assert end == pytest.approx(9e6, abs=5e4)
+    length = f"{(end - begin) / 1e6:.4g} ms"
+    (place,) = (each for each in view.texts() if each[0] == length)
+    assert place[2] < AXIS
+    assert f"selected {length}" in status(view)
