@@ -9,7 +9,8 @@ import {installHistory} from './hands/history.js';
 import {installKeys} from './hands/keys.js';
 import {installMouse} from './hands/mouse.js';
 import {installPanels} from './panels/panels.js';
-import {element, byId, fill} from './panels/dom.js';
+import {addCaveats} from './panels/caveats.js';
+import {byId, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
 import {fragment, values} from './model/address.js';
 import {INITIAL, Store} from './model/store.js';
@@ -27,7 +28,7 @@ if (metas) {
 /** @param {any[]} traces */
 async function start(traces) {
   document.title = `${traces.map((one) => one.title).join(', ')} - vtrace`;
-  fill(byId('caveats'), ...traces.flatMap((one) => one.caveats.map((/** @type {string} */ line) => element('li', {}, line))));
+  addCaveats(traces.flatMap((one) => one.caveats));
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
   const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash, traces.length)};

@@ -8,7 +8,7 @@ import {duration} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
 import {element, fill} from './dom.js';
-import {table} from './tables.js';
+import {named, table, times} from './table.js';
 
 let chosenClass = 1;
 
@@ -19,8 +19,8 @@ export function ranks(app, found, trace) {
   const known = Array.from({length: processes}, (_, p) => p).filter((p) => c.threads[p] > 0);
   const place = element('div', {});
   const draw = () => fill(place, bars(app, found, known), grid && gridOf(app, found, trace), table([
-    {head: 'process', value: (row) => known[row], show: (row) => processName(meta.rows, known[row])},
-    ...used.map((n) => ({head: meta.classes[n].name, value: (/** @type {number} */ row) => c.ns[known[row] * classes + n], show: (/** @type {number} */ row) => duration(c.ns[known[row] * classes + n])})),
+    {head: 'process', value: (row) => processName(meta.rows, known[row])},
+    ...used.map((n) => times(meta.classes[n].name, (row) => c.ns[known[row] * classes + n])),
   ], known.length, {id: 'ranks-table'}));
   if (used.length && !used.includes(chosenClass)) [chosenClass] = used;
   draw();
