@@ -223,7 +223,7 @@ def test_the_matrix(page: Browser, tmp_path: Path) -> None:
             )  # fmt: skip
             view.run(POINT, "mousemove", at[0] + 300, at[1] + 60)
             said += texts(view, "#matrix .hint[role=status]")
-        ends = [f"process 0 to process 1: {text}" for text in ("800 bytes", "100 messages", "200 us", "4 MB/s")]
+        ends = [f"process 0 to process 1: {text}" for text in ("800 bytes", "100", "200 us", "4 MB/s")]
         assert said == ends
         view.run(POINT, "click", at[0] + 300, at[1] + 60)
         view.settled()
@@ -241,6 +241,25 @@ POINT = (
     "document.getElementById('matrix-plot').dispatchEvent(new MouseEvent(arguments[0],"
     " {clientX: arguments[1], clientY: arguments[2], bubbles: true}))"
 )
+
+
+def test_collectives_by_rank(steps: Callable[..., Viewer], page: Browser) -> None:
+    """A line for each operation with a cell for each rank; a click on a cell picks the rank's row."""
+    view = steps("#panel=collectives")
+    assert (
+        texts(view, "#collectives tbody tr")[0].split()
+        == "0 Allreduce world 80 20 ms 250 us 640 bytes 640 bytes".split()
+    )
+    at = view.run(
+        "const box = document.getElementById('operations-plot').getBoundingClientRect(); return [box.left, box.top]"
+    )
+    cell = at[0] + 62 + 340 * (stepping.SLOW_RANK + 0.5) / stepping.RANKS, at[1] + 50
+    view.run(POINT.replace("matrix-plot", "operations-plot"), "mousemove", *cell)
+    assert "Allreduce on world, process 1: 4.2 ms" in view.panel()
+    view.run(POINT.replace("matrix-plot", "operations-plot"), "click", *cell)
+    view.settled()
+    assert f"pick=0.{stepping.SLOW_RANK}&" in view.state
+    assert "between" not in view.state
 
 
 def test_iterations(steps: Callable[..., Viewer], slow_step: tuple[Path, int, int]) -> None:

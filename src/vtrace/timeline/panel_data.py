@@ -176,8 +176,18 @@ class PanelData:
         return pack(dict(table.items()) | {"ns": ns}, processes=matrix.size, timed=timed)
 
     def _collectives(self, part: dict[str, Any]) -> Content:
-        table = by_operation(self._ask(CollectiveTotals(), part)).take(slice(_MOST))
-        return pack(dict(table.items()), ops=[operation_text(op) for op in table["op"].tolist()])
+        """Operations by communicator, and cells: the row of an operation with a process and its sums."""
+        totals, process = self._ask(CollectiveTotals(), part), self._trace.places.process
+        table = by_operation(totals).take(slice(_MOST))
+        rows = {pair: row for row, pair in enumerate(zip(table["op"].tolist(), table["comm"].tolist(), strict=True))}
+        pairs = zip(totals["op"].tolist(), totals["comm"].tolist(), strict=True)
+        cells = {"row": np.array([rows.get(pair, -1) for pair in pairs], np.int64), "calls": totals["calls"],
+                 "process": process[totals["location"]], "ns": totals["ns"],
+                 "bytes": totals["sent"] + totals["received"]}  # fmt: skip
+        known = (cells["row"] >= 0) & (cells["process"] >= 0)
+        columns = dict(table.items()) | {f"cell_{name}": column[known] for name, column in cells.items()}
+        ops = [operation_text(op) for op in table["op"].tolist()]
+        return pack(columns, ops=ops, processes=self._trace.processes.rows)
 
     def _files(self, part: dict[str, Any]) -> Content:
         table = reduce_io(self._ask(Io(), part), "file")

@@ -11,6 +11,8 @@ import {named, table, times} from './table.js';
 /** @typedef {import('../app.js').App} App */
 
 const HIGH = 90;
+/** All processes take alike where the mean is at least this part of the longest: then none is longest. */
+const EVEN = 0.95;
 /** The iteration that is compared with the median one. */
 let chosen = -1;
 
@@ -23,7 +25,7 @@ export function iterations(app, found, trace) {
   if (chosen < 0 || chosen >= size) chosen = slowest;
   const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
   /** @param {number} at */
-  const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}, slowest ${nameOf(app, trace, c.location[at])}${slow.has(at) ? ', slow' : ''}`;
+  const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}${slow.has(at) ? ', slow' : ''}`;
   const strip = canvas(HIGH, (made) => drawStrip(made, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
   /** @param {number} at */
   const go = (at) => {

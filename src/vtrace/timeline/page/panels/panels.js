@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tabs beside the chart. A panel shows the selection, else the window. Only the shown panel requests data.
 
-import {collectives, compare, files, profile} from './tables.js';
+import {compare, files, profile} from './tables.js';
 import {chosen, values} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
@@ -11,7 +11,7 @@ import {detailsOf, histogram, nameOf, sampleOf} from './details.js';
 import {findings, showEvidence} from './findings.js';
 import {flame} from './flame.js';
 import {iterations} from './iterations.js';
-import {matrix} from './matrix.js';
+import {collectives, matrix} from './matrix.js';
 import {notes} from './notes.js';
 import {ranks} from './ranks.js';
 import {installSide} from './side.js';
@@ -116,9 +116,9 @@ function pickedNames(app) {
   return `${names.join(', ')}${picks.length > 3 ? ` and ${picks.length - 3} more` : ''}`;
 }
 
-/** The parts of the traces that panels show. The matrix shows picked rows among all. @param {App} app */
+/** The parts of the traces that panels show. Matrices show picked rows among all. @param {App} app */
 function partsOf(app) {
-  const {state} = app.store, shown = state.panel === 'matrix' ? {...state, picks: []} : state;
+  const {state} = app.store, shown = ['matrix', 'collectives'].includes(state.panel) ? {...state, picks: []} : state;
   return app.traces.map((trace, number) => chosen(shown, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration));
 }
 

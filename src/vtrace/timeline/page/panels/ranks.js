@@ -7,6 +7,7 @@ import {heat, parsed} from '../model/colours.js';
 import {duration} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
+import {pickProcesses} from './heatmap.js';
 import {element, fill} from './dom.js';
 import {named, table, times} from './table.js';
 
@@ -21,7 +22,7 @@ export function ranks(app, found, trace) {
   const draw = () => fill(place, bars(app, found, known), grid && gridOf(app, found, trace), table([
     {head: 'process', value: (row) => processName(meta.rows, known[row])},
     ...used.map((n) => times(meta.classes[n].name, (row) => c.ns[known[row] * classes + n])),
-  ], known.length, {id: 'ranks-table'}));
+  ], known.length, {id: 'ranks-table', press: (row) => pickProcesses(app, trace, [known[row]], false)}));
   if (used.length && !used.includes(chosenClass)) [chosenClass] = used;
   draw();
   return element('div', {id: 'ranks'}, choice('ranks-class', 'Class', used.map((n) => [String(n), meta.classes[n].name]), String(chosenClass), (value) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Panels that are tables: profile, collective operations, files, the differences between two traces.
+// Panels that are tables: profile, files, the differences between two traces.
 
 import {count, duration} from '../model/time.js';
 import {element} from './dom.js';
@@ -64,21 +64,6 @@ export function fromSamples(found) {
   const {samples, sources} = found.notes;
   return element('p', {className: 'hint'}, samples ? `Program's own code: ${count(samples)} samples (${sources.join(', ')}). MPI, I/O, memory, threads, barriers: recorded calls.`
     : 'No samples here: times of recorded calls.');
-}
-
-/** @param {App} app @param {Table} found @param {number} trace */
-export function collectives(app, found, trace) {
-  const c = found.columns, {comms} = app.traces[trace].meta;
-  if (!c.op.length) return element('p', {className: 'hint'}, 'No collective operations here.');
-  return table([
-    {head: 'operation', value: (row) => found.notes.ops[row]},
-    {head: 'communicator', value: (row) => comms[c.comm[row]] ?? ''},
-    counts('calls', (row) => c.calls[row]),
-    times('time', (row) => c.ns[row]),
-    times('mean', (row) => c.ns[row] / c.calls[row]),
-    sizes('sent', (row) => c.sent[row]),
-    sizes('received', (row) => c.received[row]),
-  ], c.op.length, {sort: 3, id: 'collectives'});
 }
 
 /** @param {App} _app @param {Table} found */
