@@ -50,6 +50,8 @@ _SLOW = {
 _CALLS = 20_000
 """With more calls of a row in a window than this, short calls are joined."""
 _FAR = 2**62
+_QUICK = 10_000_000
+"""The most events in which the page looks for findings before a user asks for them."""
 _COMMS = 2000
 """The most communicators whose names the page gets."""
 
@@ -200,7 +202,7 @@ def _known(trace: Trace) -> int:
     stored = stored_findings(trace)
     if stored is not None:
         return len(stored)
-    return -2 if is_large(trace) else -1
+    return -2 if int(trace.locations["events"].sum()) > _QUICK else -1
 
 
 def _regions(shown: ShownTrace, words: _Query) -> Content:

@@ -25,6 +25,8 @@ import {element, fill} from './dom.js';
  */
 
 const LEFT = 62, TOP = 34, SIDE = 340, WIDTH = LEFT + SIDE + 8, LEGEND = 46, STEPS = 60, HIGHEST = 24, LABEL = 26;
+/** The scale of the colours covers at least this factor: nearly equal numbers look alike. */
+const SPAN = 4, PALE = 0.1;
 
 /** The processes of the picked rows. @param {App} app @param {number} trace */
 export function pickedProcesses(app, trace) {
@@ -44,11 +46,12 @@ export function pickProcesses(app, trace, processes, between) {
 export function heatmap(app, what) {
   const {down, across, values, text} = what, known = values.filter((each) => !Number.isNaN(each));
   const high = Math.max(0, ...known), low = Math.min(high, ...known);
+  const least = Math.min(high / SPAN, ...known.filter((value) => value > 0));
   const wide = SIDE / across, each = Math.min(SIDE / down, Math.max(wide, HIGHEST)), tall = each * down;
   const said = element('p', {className: 'hint', role: 'status'}, 'Point at a cell for its numbers; a click picks the rows.');
   const canvas = element('canvas', {className: 'plot', id: what.id, role: 'img', 'aria-label': what.label});
   /** @param {number} value */
-  const colour = (value) => heat(0.15 + (0.85 * Math.log(1 + value)) / (Math.log(1 + high) || 1));
+  const colour = (value) => heat(value > 0 ? PALE + ((1 - PALE) * Math.log(value / least)) / Math.log(high / least) : 0);
   requestAnimationFrame(() => {
     const paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches), s = new CanvasSurface(canvas);
     const height = TOP + tall + LEGEND;
@@ -58,13 +61,13 @@ export function heatmap(app, what) {
     values.forEach((value, at) => {
       if (!Number.isNaN(value)) s.fill(LEFT + (at % across) * wide, TOP + Math.floor(at / across) * each, gapped(wide), gapped(each), colour(value));
     });
-    for (let n = 0; n < STEPS; n += 1) s.fill(LEFT + (n * SIDE) / STEPS, TOP + tall + 16, SIDE / STEPS + 1, 10, colour(Math.expm1((Math.log(1 + high) * n) / (STEPS - 1))));
+    for (let n = 0; n < STEPS; n += 1) s.fill(LEFT + (n * SIDE) / STEPS, TOP + tall + 16, SIDE / STEPS + 1, 10, colour(least * (high / least) ** (n / (STEPS - 1))));
     s.flush();
     for (let at = 0; at < down; at += Math.ceil(LABEL / 2 / each)) s.text(String(at), LEFT - 28, TOP + (at + 0.5) * each + 4, paper.faint, 24, 10);
     for (let at = 0; at < across; at += Math.ceil(LABEL / wide)) s.text(String(at), LEFT + (at + 0.5) * wide - 4, TOP - 5, paper.faint, LABEL, 10);
     s.text(`${what.axes[1]} \u2192`, LEFT, 12, paper.text, 200, 11);
     s.text(`${what.axes[0]} \u2193`, 0, 25, paper.text, LEFT, 10);
-    s.text('0', LEFT, TOP + tall + 40, paper.text, 60, 10);
+    s.text(text(least), LEFT, TOP + tall + 40, paper.text, 120, 10);
     s.text(`${text(high)} (logarithmic)`, LEFT + SIDE - 150, TOP + tall + 40, paper.text, 158, 10);
     for (const row of what.markedRows) s.frame(LEFT, TOP + row * each, SIDE, Math.max(2, each), paper.pick, 1);
     for (const column of what.markedColumns) s.frame(LEFT + column * wide, TOP, Math.max(2, wide), tall, paper.pick, 1);

@@ -78,8 +78,8 @@ export function collectives(app, found, trace) {
   }));
   draw();
   return element('div', {}, table([
-    {head: 'line', value: (row) => row},
-    {head: 'operation', value: (row) => ops[row]},
+    {head: 'line', value: (row) => row, show: (row) => row},
+    {head: 'operation', value: (row) => ops[row], tight: true},
     {head: 'communicator', value: (row) => comms[c.comm[row]] ?? ''},
     counts('calls', (row) => c.calls[row]), times('time', (row) => c.ns[row]), times('mean', (row) => c.ns[row] / c.calls[row]),
     sizes('sent', (row) => c.sent[row]), sizes('received', (row) => c.received[row]),

@@ -7,7 +7,7 @@ import {LONGEST_NOTE, MOST_NOTES} from '../model/address.js';
 import {duration} from '../model/time.js';
 import {button, element, fill} from './dom.js';
 import {nameOf} from './details.js';
-import {named, table, times} from './table.js';
+import {table, times} from './table.js';
 
 /** @typedef {import('../app.js').App} App */
 
@@ -39,7 +39,7 @@ export function notes(app) {
     {head: 'note', value: (row) => every[row].text, show: (row) => element('span', {className: 'sentence'}, every[row].text)},
     {head: 'row', value: place},
     times('time', (row) => every[row].time),
-    {head: '', value: () => '', show: (row) => button('Remove', () => app.store.set({notes: every.filter((_, at) => at !== row)}), {'aria-label': `Remove the note ${every[row].text}`})},
+    {head: '', tight: true, value: () => '', show: (row) => button('Remove', () => app.store.set({notes: every.filter((_, at) => at !== row)}), {'aria-label': `Remove the note ${every[row].text}`})},
   ], every.length, {id: 'notes-table', press: (row) => goTo(app, every[row])}));
 }
 

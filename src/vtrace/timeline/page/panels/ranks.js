@@ -9,7 +9,7 @@ import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
 import {pickProcesses} from './heatmap.js';
 import {element, fill} from './dom.js';
-import {named, table, times} from './table.js';
+import {table, times} from './table.js';
 
 let chosenClass = 1;
 

@@ -14,6 +14,7 @@ const TAIL = 10;
  * @property {string} head
  * @property {string} [title]
  * @property {string} [unit] of the values in a copied table
+ * @property {boolean} [tight] short words, which are never cut
  * @property {boolean} [hidden] only in a copied or saved table
  * @property {(row: number) => number | string} value the value to sort by
  * @property {(row: number) => number | string} [raw] the value to copy, if it differs
@@ -39,7 +40,7 @@ export function counts(head, value, more = {}) {
 export function named(name, colour) {
   const swatch = colour ? element('i', {className: 'swatch'}) : null;
   if (swatch) swatch.style.background = /** @type {string} */ (colour);
-  if (name.length < 2 * TAIL) return element('span', {className: 'name', title: name}, swatch, element('span', {}, name));
+  if (name.length < 2 * TAIL) return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name));
   return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name.slice(0, -TAIL)), element('span', {}, name.slice(-TAIL)));
 }
 
@@ -58,7 +59,7 @@ export function table(every, rows, more = {}) {
   };
   /** @param {number} row */
   const line = (row) => element('tr', more.press ? {...pressed(() => more.press?.(row)), 'aria-current': Boolean(more.marked?.(row))} : {}, ...columns.map((column) => {
-    return element('td', {className: isNumber(column, rows) ? 'number' : 'text'}, column.show ? column.show(row) : named(String(column.value(row))));
+    return element('td', {className: isNumber(column, rows) ? 'number' : column.tight ? 'tight' : 'text'}, column.show ? column.show(row) : named(String(column.value(row))));
   }));
   const draw = () => {
     fill(heads, ...columns.map((column, place) => element('th', {className: isNumber(column, rows) ? 'number' : '', title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, button(column.head, () => {

@@ -50,7 +50,7 @@ function sampledProfile(app, found, trace) {
   const {classes} = app.traces[trace].meta;
   return withNames(app, trace, c.region, () => element('div', {}, fromSamples(found), table([
     {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
-    {head: 'from', title: 'source of the times', value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
+    {head: 'from', title: 'source of the times', tight: true, value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
     counts('samples', (row) => c.samples[row]),
     counts('calls', (row) => c.calls[row]),
     times('exclusive', (row) => c.exclusive[row], {title: 'without the time of callees'}),
