@@ -60,7 +60,8 @@ class LargeData(WindowData):
         if tag is not None or comm >= 0 or smallest or bin_width > window[1] - window[0]:
             found = found.take(slice(0))
         if between is not None:
-            chosen = groups[np.unique(self._trace.places.process[[*between]])]
+            mine = self._trace.places.process[[*between]]
+            chosen = np.unique(groups[mine[mine >= 0]])
             found = found.take(np.isin(found["sender"], chosen) & np.isin(found["receiver"], chosen))
         row_of = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
         process = self._trace.places.process

@@ -4,7 +4,7 @@
 import {windowOf} from './chart.js';
 import {rowTop} from './layout.js';
 
-const BAR = 5, NEAR = 12, LABEL = 140;
+const BAR = 5, THIN = 4, NEAR = 12, LABEL = 140;
 
 /** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
  * @param {import('./layout.js').Layout} l @param {any} paper */
@@ -16,7 +16,7 @@ export function drawChosen(app, s, l, paper) {
     if (mine.size) part.rows.forEach((row, number) => {
       if (!row.places.some((place) => mine.has(locations[place]))) return;
       const y = Math.max(l.top, rowTop(l, scroll, part, number)), low = Math.min(l.bottom, rowTop(l, scroll, part, number + 1));
-      if (low > y) s.veil(0, y, BAR, low - y, paper.pick, 1);
+      if (low > y) s.veil(0, y - Math.max(0, THIN - low + y) / 2, BAR, Math.max(THIN, low - y), paper.pick, 1);
       if (low - y >= NEAR) s.frame(BAR / 2, y, l.left + l.width - BAR, low - y, paper.pick, 1);
     });
   }

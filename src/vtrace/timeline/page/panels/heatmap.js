@@ -5,7 +5,7 @@
 import {paperOf} from '../draw/chart.js';
 import {CanvasSurface} from '../draw/surface.js';
 import {heat} from '../model/colours.js';
-import {placesOf} from '../model/rows.js';
+import {placesOf, processName} from '../model/rows.js';
 import {element, fill} from './dom.js';
 
 /** @typedef {import('../app.js').App} App */
@@ -18,6 +18,7 @@ import {element, fill} from './dom.js';
  * @property {number} across number of columns
  * @property {number[]} values (down, across), row by row; NaN: no cell
  * @property {(value: number) => string} text
+ * @property {[(row: number) => string, (column: number) => string]} numbers at the axes
  * @property {(row: number, column: number) => string} name
  * @property {Set<number>} markedRows
  * @property {Set<number>} markedColumns
@@ -32,6 +33,22 @@ const SPAN = 4, PALE = 0.1;
 export function pickedProcesses(app, trace) {
   const {rows} = app.traces[trace].meta;
   return new Set(app.store.state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => rows.processes[rows.locations.indexOf(Number(pick.slice(3)))]));
+}
+
+/** The columns of an axis of processes, of which neighbours may share one. @param {App} app @param {number} trace
+ * @param {number} size number of processes */
+export function processAxis(app, trace, size) {
+  const {rows} = app.traces[trace].meta, cells = Math.min(size, SIDE);
+  const first = (/** @type {number} */ cell) => Math.ceil((cell * size) / cells);
+  return {
+    cells, cellOf: (/** @type {number} */ process) => Math.floor((process * cells) / size),
+    number: (/** @type {number} */ cell) => String(first(cell)),
+    members: (/** @type {number} */ cell) => Array.from({length: first(cell + 1) - first(cell)}, (_, n) => first(cell) + n),
+    name: (/** @type {number} */ cell) => {
+      const more = first(cell + 1) - first(cell) - 1;
+      return `${processName(rows, first(cell)) || `process ${first(cell)}`}${more ? ` and ${more} more` : ''}`;
+    },
+  };
 }
 
 /** Picks the rows of processes. @param {App} app @param {number} trace @param {number[]} processes
@@ -63,10 +80,10 @@ export function heatmap(app, what) {
     });
     for (let n = 0; n < STEPS; n += 1) s.fill(LEFT + (n * SIDE) / STEPS, TOP + tall + 16, SIDE / STEPS + 1, 10, colour(least * (high / least) ** (n / (STEPS - 1))));
     s.flush();
-    for (let at = 0; at < down; at += Math.ceil(LABEL / 2 / each)) s.text(String(at), LEFT - 28, TOP + (at + 0.5) * each + 4, paper.faint, 24, 10);
-    for (let at = 0; at < across; at += Math.ceil(LABEL / wide)) s.text(String(at), LEFT + (at + 0.5) * wide - 4, TOP - 5, paper.faint, LABEL, 10);
-    s.text(`${what.axes[1]} \u2192`, LEFT, 12, paper.text, 200, 11);
-    s.text(`${what.axes[0]} \u2193`, 0, 25, paper.text, LEFT, 10);
+    for (let at = 0; at < down; at += Math.ceil(LABEL / 2 / each)) s.text(what.numbers[0](at), LEFT - 28, TOP + (at + 0.5) * each + 4, paper.faint, 24, 10);
+    for (let at = 0; (at + 0.5) * wide + LABEL - 4 <= SIDE + 8; at += Math.ceil(LABEL / wide)) s.text(what.numbers[1](at), LEFT + (at + 0.5) * wide - 4, TOP - 5, paper.faint, LABEL, 10);
+    s.text(`${what.axes[1]} \u2192`, LEFT + 8, 12, paper.text, 200, 10);
+    s.text(`${what.axes[0]} \u2193`, 0, 12, paper.text, LEFT, 10);
     s.text(text(least), LEFT, TOP + tall + 40, paper.text, 120, 10);
     s.text(`${text(high)} (logarithmic)`, LEFT + SIDE - 150, TOP + tall + 40, paper.text, 158, 10);
     for (const row of what.markedRows) s.frame(LEFT, TOP + row * each, SIDE, Math.max(2, each), paper.pick, 1);

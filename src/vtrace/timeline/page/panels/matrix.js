@@ -6,13 +6,14 @@ import {processName} from '../model/rows.js';
 import {bytes, count, duration} from '../model/time.js';
 import {choice} from './bar.js';
 import {element, fill} from './dom.js';
-import {heatmap, pickProcesses, pickedProcesses} from './heatmap.js';
+import {heatmap, pickProcesses, pickedProcesses, processAxis} from './heatmap.js';
 import {counts, sizes, table, times} from './table.js';
 
 /** @typedef {import('../app.js').App} App */
 /** @typedef {import('../net/client.js').Table} Table */
 
-const MOST = 340;
+/** The most lines of operations. */
+const MOST = 40;
 /** Name -> value of the sums of a cell, the value as text.
  * @type {Record<string, [(count: number, bytes: number, ns: number) => number, (value: number) => string]>} */
 const METRICS = {
@@ -34,16 +35,15 @@ function cells(row, column, sums, down, across, metric) {
 export function matrix(app, found, trace) {
   const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta, {between} = app.store.state;
   if (!c.sender.length) return element('p', {className: 'hint'}, 'No messages here.');
-  const picked = pickedProcesses(app, trace), place = element('div', {}), side = Math.min(size, MOST);
+  const picked = pickedProcesses(app, trace), place = element('div', {}), axis = processAxis(app, trace, size), side = axis.cells;
   const shown = Array.from(c.sender, (_, row) => row).filter((row) => !between || (picked.has(c.sender[row]) && picked.has(c.receiver[row])));
-  const shared = (/** @type {number} */ process) => Math.floor((process * side) / size), first = (/** @type {number} */ cell) => Math.ceil((cell * size) / side);
-  const marked = new Set([...picked].map(shared));
-  const name = (/** @type {number} */ cell) => processName(rows, first(cell)) || `process ${first(cell)}`;
+  const marked = new Set([...picked].map(axis.cellOf));
   const draw = () => fill(place, heatmap(app, {
     id: 'matrix-plot', label: `Messages between ${size} processes; the table below has the numbers`, axes: ['from rank', 'to rank'], down: side, across: side,
-    values: cells(Array.from(c.sender, shared), Array.from(c.receiver, shared), [c.count, c.bytes, c.ns], side, side, messageMetric),
-    text: METRICS[messageMetric][1], markedRows: marked, markedColumns: marked, name: (row, column) => `${name(row)} to ${name(column)}`,
-    press: (row, column) => pickProcesses(app, trace, [first(row), first(column)], true),
+    values: cells(Array.from(c.sender, axis.cellOf), Array.from(c.receiver, axis.cellOf), [c.count, c.bytes, c.ns], side, side, messageMetric),
+    text: METRICS[messageMetric][1], markedRows: marked, markedColumns: marked, numbers: [axis.number, axis.number],
+    name: (row, column) => `${axis.name(row)} to ${axis.name(column)}`,
+    press: (row, column) => pickProcesses(app, trace, [...axis.members(row), ...axis.members(column)], true),
   }));
   draw();
   const rate = (/** @type {number} */ row) => METRICS.rate[0](0, c.bytes[shown[row]], c.ns[shown[row]]);
@@ -63,18 +63,17 @@ export function matrix(app, found, trace) {
 
 /** Collective operations, and the same by process. @param {App} app @param {Table} found @param {number} trace */
 export function collectives(app, found, trace) {
-  const c = found.columns, {ops, processes: size} = found.notes, {comms, rows} = app.traces[trace].meta;
+  const c = found.columns, {ops, processes: size} = found.notes, {comms} = app.traces[trace].meta;
   if (!c.op.length) return element('p', {className: 'hint'}, 'No collective operations here.');
-  const across = Math.min(size, MOST), place = element('div', {}), down = Math.min(c.op.length, 40);
+  const axis = processAxis(app, trace, size), across = axis.cells, place = element('div', {}), down = Math.min(c.op.length, MOST);
   const mine = Array.from(c.cell_row, (_, at) => at).filter((at) => c.cell_row[at] < down);
-  const shared = (/** @type {number} */ process) => Math.floor((process * across) / size), first = (/** @type {number} */ cell) => Math.ceil((cell * size) / across);
   const title = (/** @type {number} */ row) => `${ops[row]} on ${comms[c.comm[row]] || 'a communicator'}`;
   const draw = () => fill(place, heatmap(app, {
     id: 'operations-plot', label: 'Collective operations by process; the table has the sums', axes: ['line', 'rank'], down, across,
-    values: cells(mine.map((at) => c.cell_row[at]), mine.map((at) => shared(c.cell_process[at])), ['cell_calls', 'cell_bytes', 'cell_ns'].map((name) => mine.map((at) => c[name][at])), down, across, operationMetric),
-    text: METRICS[operationMetric][1], markedRows: new Set(), markedColumns: new Set([...pickedProcesses(app, trace)].map(shared)),
-    name: (row, column) => `${title(row)}, ${processName(rows, first(column)) || `process ${first(column)}`}`,
-    press: (_, column) => pickProcesses(app, trace, [first(column)], false),
+    values: cells(mine.map((at) => c.cell_row[at]), mine.map((at) => axis.cellOf(c.cell_process[at])), ['cell_calls', 'cell_bytes', 'cell_ns'].map((name) => mine.map((at) => c[name][at])), down, across, operationMetric),
+    text: METRICS[operationMetric][1], markedRows: new Set(), markedColumns: new Set([...pickedProcesses(app, trace)].map(axis.cellOf)),
+    numbers: [String, axis.number], name: (row, column) => `${title(row)}, ${axis.name(column)}`,
+    press: (_, column) => pickProcesses(app, trace, axis.members(column), false),
   }));
   draw();
   return element('div', {}, table([
