@@ -254,7 +254,7 @@ def test_samples(page: Browser, tmp_path: Path) -> None:
     unpack("scorep-sampling", tmp_path)
     page.asked(), page.complaints()
     with served(tmp_path, tmp_path / "scorep-sampling") as (address, _):
-        view = Viewer(page, address)
+        view = Viewer(page, address + "#panel=profile")
         assert "117 samples (timer)" in view.panel()
         marks = view.pixels(view.row(0))
         assert sum(blue > red + 40 for red, _, blue in marks) > 0.9 * len(marks)
@@ -299,7 +299,7 @@ def test_ranks(archive: Path, page: Browser, tmp_path: Path) -> None:
         view = Viewer(page, address)
         view.press("Messages")
         cells = view.run("return [...document.querySelectorAll('#matrix td')].map((one) => one.textContent)")
-        assert cells == ["process 0", "process 1", "100", "800 bytes"]
+        assert cells == ["process 0", "process 1", "100", "800 bytes", "", ""]
         view.press("Command")
         text = view.run("return document.querySelector('#command code').textContent")
         assert re.fullmatch(r"vtrace view \S+odd\.trace/traces\.otf2 --ranks 0,helpers", text)

@@ -143,6 +143,17 @@ test('panels are about the selection, else the window', () => {
   assert.equal(options({from: 3, to: 150}, 150), ' --from 3ns --to 150ns');
 });
 
+test('picked rows and notes in the address', () => {
+  const state = {...INITIAL, begin: 1, end: 20, picks: ['0:l3', '1:l7'], between: true, notes: [{trace: 1, time: 5, row: 'p2', text: 'a|b.c ~ \u00e4 % _'}]};
+  const text = fragment(/** @type {any} */ (state));
+  assert.deepEqual({...INITIAL, ...values(text)}, state);
+  assert.deepEqual(values(text, 1).picks, ['0:l3']);
+  assert.deepEqual(values(text, 1).notes, []);
+  for (const odd of ['#pick=x', '#pick=', '#note=0.1.l0', '#note=0.1.l0.%25', '#note=2.1.l0.a', '#pick=0.-1']) assert.deepEqual(values(odd), {});
+  assert.deepEqual(chosen(/** @type {any} */ (state), [], 1, 150), {from: 1, to: 20, rows: 'l7'});
+  assert.equal(chosen(/** @type {any} */ ({...state, picks: []}), [], 1, 150).rows, '');
+});
+
 test('flame graph: children inside their parents, the largest first', () => {
   const paths = {parent: [-1, 0, 1, 1, 0], inclusive: [0, 60, 10, 40, 40], depth: [0, 1, 2, 2, 1]};
   const found = new Map(boxes(paths, 0, 0.001).map((box) => [box.path, box]));

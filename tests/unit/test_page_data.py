@@ -18,7 +18,7 @@ from support.oracles import slow
 from support.oracles.slow_tiles import bins, follow
 from support.readers import archive as reader
 from support.recorded_archives import unpack
-from support.synthetic_runs import archives, uneven, viewed
+from support.synthetic_runs import archives, stepping, uneven, viewed
 from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
@@ -290,6 +290,16 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
     pairs = asked.table("panel", name="matrix", **whole).columns
     columns = [pairs[name] for name in ("sender", "receiver", "count", "bytes")]
     assert sorted(zip(*columns, strict=True)) == sorted((*key, *each) for key, each in slow.matrix(trace).items())
+    process, ns = asked.site.shown[0].trace.places.process, Counter[tuple[int, int]]()
+    for row in asked.site.shown[0].trace.messages().records():
+        ns[process[row["sender"]], process[row["receiver"]]] += max(0, row["receive"] - row["send"])
+    assert [ns[pair] for pair in zip(pairs["sender"], pairs["receiver"], strict=True)] == pairs["ns"]
+    joined = asked.table("panel", name="collectives", **whole).columns
+    for mine, every in (("cell_calls", "calls"), ("cell_ns", "ns")):
+        cells: Counter[int] = Counter()
+        for row, value in zip(joined["cell_row"], joined[mine], strict=True):
+            cells[row] += value
+        assert [cells[row] for row in range(len(joined["op"]))] == joined[every]
     flame = asked.table("panel", name="flame", **whole).columns
     paths: Counter[int] = Counter()
     for (_, path), numbers in slow.paths(trace).items():
@@ -298,6 +308,26 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
     for region, ns in zip(flame["region"][1:], flame["exclusive"][1:], strict=True):
         own[region] += ns
     assert own == paths
+
+
+def test_iterations_whatever_the_window(tmp_path: Path) -> None:
+    """The iterations of the diagnosis, the slow ones, and the median one: half of the others take as long or longer."""
+    begin, end = stepping.write(tmp_path / "steps.trace")
+    asked = Asked(tmp_path / "steps.trace" / "traces.otf2")
+    found = [asked.table("panel", name="iterations", rows=rows, **{"from": 0, "to": 10**6}) for rows in ("", "l1")]
+    assert found[0] == found[1]
+    columns, notes = found[0].columns, found[0].notes
+    assert (notes["region"], notes["slow"]) == ("step", [[stepping.SLOW_STEP, stepping.SLOW_STEP]])
+    assert (columns["begin"][stepping.SLOW_STEP], columns["end"][stepping.SLOW_STEP]) == (begin, end)
+    assert columns["time_ns"][notes["median"]] == notes["median_ns"] == 820 * stepping.US
+
+
+def test_messages_between_rows(asked: Asked, trace: reader.Trace) -> None:
+    """Only messages with both ends on the picked rows."""
+    words = {"rows": "l0,l1", "from": 0, "to": trace.length, "lines": 1000, "smallest": 0, "comm": -1}
+    every = asked.table("messages", **words)
+    assert asked.table("messages", **words, between="l0,l1").columns == every.columns
+    assert asked.table("messages", **words, between="l1").notes["messages"] == 0
 
 
 @pytest.mark.parametrize(

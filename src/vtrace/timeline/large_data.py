@@ -50,14 +50,19 @@ class LargeData(WindowData):
         return Table({}), parts
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
-    ) -> Content:
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int,
+        between: Sequence[int] | None = None,
+    ) -> Content:  # fmt: skip
         """Bundles, if the window is wider than a bin and no filter is set: bundles have no tags, sizes or
         communicators."""
         found, groups = bundles_of(self._trace, self._tiles, *window), bundle_groups(self._trace)
         bin_width = 1 << bundle_level(self._trace)
         if tag is not None or comm >= 0 or smallest or bin_width > window[1] - window[0]:
             found = found.take(slice(0))
+        if between is not None:
+            mine = self._trace.places.process[[*between]]
+            chosen = np.unique(groups[mine[mine >= 0]])
+            found = found.take(np.isin(found["sender"], chosen) & np.isin(found["receiver"], chosen))
         row_of = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
         process = self._trace.places.process
         for number, locations in reversed(list(enumerate(rows))):

@@ -4,25 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vtrace.analysis.findings.finding import stored_notes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, generator_names
 from vtrace.analysis.questions.io_files import Io, reduce_io
-from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.messages import MessageMatrix, Messages
 from vtrace.analysis.questions.profile import CallTree, Profile, reduce
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
+from vtrace.timeline.finding_places import guilty, is_own_code, losers
 
 if TYPE_CHECKING:
+    from vtrace.analysis.findings.diagnosis import Diagnosis
     from vtrace.analysis.source import Source
 
 _MOST = 20_000
@@ -30,7 +34,9 @@ _MOST = 20_000
 _COMPARED = 2000
 """The most regions of a comparison, those with the largest differences."""
 _FINDINGS = 100
-_FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "doubts", "command")
+_TIMED = 1_000_000
+"""The most messages whose times from send to receive are summed."""
+_FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "doubts", "action", "command")
 _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
 
 
@@ -43,15 +49,19 @@ class ComparedSide(NamedTuple):
 
 
 class PanelData:
-    """Tables about a window. findings: see Trace.findings. sampled: the trace may have samples; then profile and flame
-    graph take the times of the program's own code from samples (cost_rows)."""
+    """Tables about a window. findings, diagnosis: see Trace.findings and Trace.diagnosis. sampled: the trace may have
+    samples; then profile and flame graph take the times of the program's own code from samples (cost_rows)."""
 
-    def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]], sampled: bool) -> None:
-        self._trace, self._findings, self._sampled = trace, findings, sampled
+    def __init__(
+        self, trace: Source, findings: Callable[..., Sequence[Any]], diagnosis: Callable[[Selection], Diagnosis],
+        sampled: bool,
+    ) -> None:  # fmt: skip
+        self._trace, self._findings, self._diagnosis, self._sampled = trace, findings, diagnosis, sampled
         self._found: Sequence[Any] | None = None
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._of_run, "findings_here": self._of_part, "profile": self._profile, "flame": self._flame,
             "matrix": self._matrix, "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
+            "iterations": self._iterations,
         }  # fmt: skip
         if sampled:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
@@ -67,22 +77,37 @@ class PanelData:
         return question.answer()
 
     def _of_run(self, part: dict[str, Any]) -> Content:
-        """Findings of the whole run, whatever the window, and lines about missing events."""
+        """Findings of the whole run, whatever the window, lines about missing events, and the limits of the numbers."""
         if self._found is None:
             self._found = self._findings()
-        return self._told(self._found, part)
+        notes = stored_notes(self._trace)
+        return self._told(self._found, part, self._diagnosis(Selection()).notes if notes is None else notes)
 
     def _of_part(self, part: dict[str, Any]) -> Content:
-        return self._told(self._findings(**part), part)
+        return self._told(self._findings(**part), part, ())
 
-    def _told(self, findings: Sequence[Any], part: dict[str, Any]) -> Content:
+    def _told(self, findings: Sequence[Any], part: dict[str, Any], notes: Sequence[str]) -> Content:
         lines = [plain(line) for line in self._trace.caveats(part["locations"], part["start"], part["stop"])]
         found = []
-        for each in findings[:_FINDINGS]:
+        for one in findings[:_FINDINGS]:
+            each = replace(one, caveats=tuple(line for line in one.caveats if line not in notes))
             texts = {name: plain(str(getattr(each, name))) for name in _FINDING_TEXTS}
             times = {"loss_ns": each.loss_ns, "share": each.share, "start": each.start, "stop": each.stop}
-            found.append(texts | times)
-        return pack({}, lines=lines, findings=found)
+            places = {"guilty": guilty(self._trace, each), "losers": losers(self._trace, each)}
+            found.append(texts | times | places | {"own": is_own_code(self._trace, each)})
+        return pack({}, lines=lines, findings=found, limits=[plain(line) for line in notes])
+
+    def _iterations(self, part: dict[str, Any]) -> Content:
+        """The iterations of the whole run, whatever the window: begin, end, ns of the slowest process, its location."""
+        found = self._diagnosis(Selection()).iterations
+        if found is None or not found.table.rows:
+            return pack({}, region="")
+        order = np.argsort(found.table["time_ns"], kind="stable")
+        columns = {name: found.table[name] for name in ("begin", "end", "time_ns", "mean_ns", "location")}
+        return pack(
+            columns, region=plain(found.region), basis=found.basis, slow=found.slow, median_ns=found.median,
+            median=int(order[(len(order) - 1) // 2]), drift=found.drift,
+        )  # fmt: skip
 
     def _profile(self, part: dict[str, Any]) -> Content:
         table = reduce(self._ask(Profile(), part), "region").order("exclusive").take(slice(_MOST))
@@ -134,13 +159,35 @@ class PanelData:
         return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns, **notes)
 
     def _matrix(self, part: dict[str, Any]) -> Content:
+        """Messages by pair of processes. ns: from send to receive, summed over the messages with both ends here."""
         matrix = self._ask(MessageMatrix(), part)
         table = matrix.table().order("bytes").take(slice(_MOST))
-        return pack(dict(table.items()), processes=matrix.size)
+        timed = bool(table.rows) and int(matrix.count.sum()) <= _TIMED
+        ns = np.zeros(table.rows)
+        if timed:
+            ends, process = self._ask(Messages(_TIMED), part), self._trace.places.process
+            pairs = process[ends["sender"]] * matrix.size + process[ends["receiver"]]
+            times = np.maximum(0, ends["receive"] - ends["send"])
+            known, member = np.unique(pairs, return_inverse=True)
+            sums = np.bincount(member, times, len(known))
+            mine = table["sender"] * matrix.size + table["receiver"]
+            at = np.minimum(np.searchsorted(known, mine), max(len(known) - 1, 0))
+            ns = np.where(known[at] == mine, sums[at], 0) if len(known) else ns
+        return pack(dict(table.items()) | {"ns": ns}, processes=matrix.size, timed=timed)
 
     def _collectives(self, part: dict[str, Any]) -> Content:
-        table = by_operation(self._ask(CollectiveTotals(), part)).take(slice(_MOST))
-        return pack(dict(table.items()), ops=[operation_text(op) for op in table["op"].tolist()])
+        """Operations by communicator, and cells: the row of an operation with a process and its sums."""
+        totals, process = self._ask(CollectiveTotals(), part), self._trace.places.process
+        table = by_operation(totals).take(slice(_MOST))
+        rows = {pair: row for row, pair in enumerate(zip(table["op"].tolist(), table["comm"].tolist(), strict=True))}
+        pairs = zip(totals["op"].tolist(), totals["comm"].tolist(), strict=True)
+        cells = {"row": np.array([rows.get(pair, -1) for pair in pairs], np.int64), "calls": totals["calls"],
+                 "process": process[totals["location"]], "ns": totals["ns"],
+                 "bytes": totals["sent"] + totals["received"]}  # fmt: skip
+        known = (cells["row"] >= 0) & (cells["process"] >= 0)
+        columns = dict(table.items()) | {f"cell_{name}": column[known] for name, column in cells.items()}
+        ops = [operation_text(op) for op in table["op"].tolist()]
+        return pack(columns, ops=ops, processes=self._trace.processes.rows)
 
     def _files(self, part: dict[str, Any]) -> Content:
         table = reduce_io(self._ask(Io(), part), "file")

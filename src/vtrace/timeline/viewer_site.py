@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE, waits
+from vtrace.analysis.findings.finding import stored_findings
 from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
@@ -51,6 +52,8 @@ _SLOW = {
 _CALLS = 20_000
 """With more calls of a row in a window than this, short calls are joined."""
 _FAR = 2**62
+_QUICK = 10_000_000
+"""The most events in which the page looks for findings before a user asks for them."""
 _COMMS = 2000
 """The most communicators whose names the page gets."""
 
@@ -79,7 +82,7 @@ class ShownTrace:
         self.off_core = OffCore(self.trace)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace, self.tiles)
-        self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
+        self.panels = PanelData(self.trace, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
 
 
 class ViewerSite:
@@ -195,7 +198,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
         "samples": shown.samples.known, "counters": shown.curves.described(),
         "offCore": shown.off_core.known,
-        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
+        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()], "findings": _known(trace),
     }  # fmt: skip
 
 
@@ -206,6 +209,14 @@ def _body(shown: ShownTrace) -> tuple[int, int] | None:
     with suppress(TileDamageError):
         return body(shown.trace, shown.tiles, shown.rows.order)
     return None
+
+
+def _known(trace: Trace) -> int:
+    """The number of findings of the run, -1 if unknown, -2 if unknown and only a long pass over the events tells."""
+    stored = stored_findings(trace)
+    if stored is not None:
+        return len(stored)
+    return -2 if int(trace.locations["events"].sum()) > _QUICK else -1
 
 
 def _regions(shown: ShownTrace, words: _Query) -> Content:
@@ -243,9 +254,10 @@ def _calls(shown: ShownTrace, words: _Query) -> Content:
 
 
 def _messages(shown: ShownTrace, words: _Query) -> Content:
-    tag = words.text("tag", "")
+    tag, between = words.text("tag", ""), words.text("between", "")
     return shown.data.links(
-        _rows(shown, words), words.window(), lines=words.number("lines", 0, 10_000),
+        _rows(shown, words), words.window(), between=shown.rows.of(between) if between else None,
+        lines=words.number("lines", 0, 10_000),
         smallest=words.number("smallest", 0), tag=words.number("tag") if tag else None, comm=words.number("comm", -1),
     )  # fmt: skip
 

@@ -88,13 +88,15 @@ class WindowData:
         return self._read[1]
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int
-    ) -> Content:
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int, *, tag: int | None, comm: int,
+        between: Sequence[int] | None = None,
+    ) -> Content:  # fmt: skip
         """The messages of a window between rows as lines. Many messages become bundles, the largest first: count and
         bytes of the messages between two rows that are sent in one step of time.
 
         rows: the locations of each row; lines: the most messages to show as lines; smallest: the least bytes of a
-        message; tag: None for any; comm: row of trace.comms, -1 for any.
+        message; tag: None for any; comm: row of trace.comms, -1 for any; between: the locations of both ends, None
+        for any.
         """
         found, (begin, end) = self.messages(), window
         first, last = np.minimum(found["send"], found["receive"]), np.maximum(found["send"], found["receive"])
@@ -107,6 +109,8 @@ class WindowData:
             chosen &= found["tag"] == tag
         if comm >= 0:
             chosen &= found["comm"] == comm
+        if between is not None:
+            chosen &= np.isin(found["sender"], between) & np.isin(found["receiver"], between)
         inside = found.take(chosen)
         notes = {"messages": inside.rows * found.share, "bytes": int(inside["bytes"].sum()) * found.share,
                  "share": found.share}  # fmt: skip

@@ -151,11 +151,23 @@ def store_findings(trace: Source, findings: Sequence[Finding], notes: Sequence[s
 def stored_findings(trace: Source) -> list[Finding] | None:
     """The stored findings; None: there are none, or none that can be used."""
     try:
-        of = sidecar.identity(trace.anchor, trace.properties)
-        found = sidecar.read(trace.anchor.parent, *sidecar.FINDINGS, of)
-        if found is None:
-            return None
         word = archive_word(trace.path)
-        return [Finding.of_stored(json.loads(text)).of_archive(word) for text in found.names["findings"]]
+        texts = _stored(trace, "findings")
+        return None if texts is None else [Finding.of_stored(json.loads(text)).of_archive(word) for text in texts]
     except (FormatError, KeyError, TypeError, ValueError, RecursionError):
         return None
+
+
+def stored_notes(trace: Source) -> list[str] | None:
+    """The lines about the limits of the stored findings; None: stored_findings has none."""
+    try:
+        return None if stored_findings(trace) is None else _stored(trace, "notes")
+    except (FormatError, KeyError, ValueError):
+        return None
+
+
+def _stored(trace: Source, name: str) -> list[str] | None:
+    """Texts of the stored findings; None if there are no stored findings."""
+    of = sidecar.identity(trace.anchor, trace.properties)
+    found = sidecar.read(trace.anchor.parent, *sidecar.FINDINGS, of)
+    return None if found is None else [*found.names[name]]

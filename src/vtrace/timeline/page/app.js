@@ -214,7 +214,7 @@ export class App {
     const {state} = this.store, trace = this.traces[number];
     const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => row.key).join(','), from: begin, to: end};
     if (!words.rows) return;
-    const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm};
+    const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
       if (found) [trace.messages, trace.messagesRows] = [found, keys];
       this.redraw();
@@ -345,8 +345,19 @@ export class App {
     this.settle();
   }
 
-  /** The panel of findings shows those of the window, not those of the whole run. */
-  findingsHere = false;
+  /** The panel of findings shows those of these parts of the traces, null: of the whole run.
+   * @type {{from: number, to: number, rows: string}[] | null} */
+  findingsHere = null;
+  /** The panel that is open stays when a call is selected next. */
+  keepsPanel = false;
+  isQuiet = false;
+
+  /** Changes the state without a step for Back. @param {() => void} change */
+  quietly(change) {
+    this.isQuiet = true;
+    change();
+    this.isQuiet = false;
+  }
 
   /** Set by the panels. */
   nextPanel() {}

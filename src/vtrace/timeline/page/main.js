@@ -12,7 +12,8 @@ import {installOffCore} from './panels/off_core.js';
 import {firstWindow, installOverview} from './hands/overview.js';
 import {showTip} from './hands/tip.js';
 import {installPanels} from './panels/panels.js';
-import {element, byId, fill} from './panels/dom.js';
+import {addCaveats} from './panels/caveats.js';
+import {byId, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
 import {drawOverview} from './draw/overview.js';
 import {fragment, values} from './model/address.js';
@@ -31,7 +32,7 @@ if (metas) {
 /** @param {any[]} traces */
 async function start(traces) {
   document.title = `${traces.map((one) => one.title).join(', ')} - vtrace`;
-  fill(byId('caveats'), ...traces.flatMap((one) => one.caveats.map((/** @type {string} */ line) => element('li', {}, line))));
+  addCaveats(traces.flatMap((one) => one.caveats));
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
   const initial = {...INITIAL, ...whole, ...firstWindow(traces), row: first === undefined ? '' : `0:l${first}`, ...values(location.hash, traces.length)};

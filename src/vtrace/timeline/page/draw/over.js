@@ -2,6 +2,7 @@
 // The layer above the picture that changes with the mouse: the selection, the selected call, the mouse's time.
 
 import {duration} from '../model/time.js';
+import {drawChosen} from './chosen_layer.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
 import {AXIS, STACK_ROW, rowTop} from './layout.js';
 
@@ -21,6 +22,7 @@ export function drawOver(app, s, l, dark) {
     s.frame(x0, y0, Math.max(2, x1 - x0), y1 - y0, paper.pick, 1.5);
     drawLength(s, l, {x0, x1, text: duration(chosen.end - chosen.begin), paper});
   }
+  drawChosen(app, s, l, paper);
   if (state.call) drawCall(app, s, l, paper);
   if (state.sample) drawSample(app, s, l, state.sample, paper);
   const {hover} = app;

@@ -19,7 +19,7 @@ export function installHistory(app, fragment, values) {
   history.replaceState(null, '', fragment(store.state));
   store.subscribe((state, before) => {
     if (restoring) return;
-    const isStep = STEPS.some((key) => !same(state[key], before[key]));
+    const isStep = !app.isQuiet && STEPS.some((key) => !same(state[key], before[key]));
     const now = performance.now();
     clearTimeout(timer);
     if (isStep && now - last > PAUSE) {

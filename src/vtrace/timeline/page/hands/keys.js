@@ -2,6 +2,7 @@
 // The keys of the page, and the list of them.
 
 import {button, byId, element, fill} from '../panels/dom.js';
+import {addNote} from '../panels/notes.js';
 import {moved, zoomed} from '../model/time.js';
 
 /** @typedef {import('../app.js').App} App */
@@ -32,9 +33,10 @@ const KEYS = [
   }],
   [['o'], 'fold or unfold the process of the selected row', (app) => app.foldProcess()],
   [['v'], 'next counter below rows', (app) => app.nextCurve()],
+  [['n'], 'add a note at the mouse or the selection', (app) => addNote(app)],
   [['p'], 'next panel', (app) => app.nextPanel()],
   [['/'], 'search a region', () => byId('search').focus()],
-  [['Escape'], 'clear the selection, then the search', (app) => app.clear()],
+  [['Escape'], 'clear the selection and the picked rows, then the search', (app) => app.clear()],
   [['?'], 'this list', () => showKeys()],
 ];
 
@@ -47,7 +49,7 @@ export function installKeys(app) {
       if (event.key === 'Escape') byId('chart').focus();
       return;
     }
-    if (document.querySelector('dialog[open]') || (target.tagName === 'BUTTON' && event.key === 'Enter')) return;
+    if (document.querySelector('dialog[open]') || (event.key === 'Enter' && target.closest('button, summary, tr.press'))) return;
     const found = KEYS.find(([keys]) => keys.includes(event.key));
     if (!found) return;
     event.preventDefault();

@@ -180,6 +180,6 @@ function nothing(app, row, time) {
 
 /** @param {App} app */
 export function clear(app) {
-  const {selection, call, sample} = app.store.state;
-  app.store.set(selection || call || sample ? {selection: null, call: null, sample: null} : {search: '', exact: false});
+  const {selection, call, sample, picks} = app.store.state;
+  app.store.set(selection || call || sample || picks.length ? {selection: null, call: null, sample: null, picks: [], between: false} : {search: '', exact: false});
 }

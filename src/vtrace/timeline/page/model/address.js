@@ -18,6 +18,9 @@ const WORDS = {
   sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
   call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
   sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, sample],
+  pick: ['picks', (list) => list.map((/** @type {string} */ pick) => pick.replace(':l', '.')).join('_'), picks],
+  between: ['between', bit, (text) => text === '1'],
+  note: ['notes', (list) => list.map(noteText).join('|'), notes],
   find: ['search', String, String],
   exact: ['exact', bit, (text) => text === '1'],
   colour: ['colour', String, (text) => oneOf(text, ['class', 'region', 'heat'])],
@@ -59,6 +62,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
+  for (const key of ['picks', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }
@@ -121,6 +125,32 @@ function sample(text) {
   return {trace, location, time};
 }
 
+/** @param {string} text */
+function picks(text) {
+  const found = text.split('_').filter((each) => /^[01]\.\d{1,9}$/.test(each)).map((each) => each.replace('.', ':l'));
+  return found.length ? found : undefined;
+}
+
+export const MOST_NOTES = 50, LONGEST_NOTE = 200;
+
+/** @param {import('./store.js').Note} note */
+function noteText({trace, time, row, text}) {
+  return `${trace}.${time}.${row}.${encodeURIComponent(text)}`;
+}
+
+/** The notes that have a meaning. @param {string} text */
+function notes(text) {
+  const found = text.split('|').slice(0, MOST_NOTES).flatMap((each) => {
+    const parts = /^([01])\.(\d{1,16})\.([lpnr][\d-]+)\.(.+)$/s.exec(each);
+    try {
+      return parts ? [{trace: Number(parts[1]), time: Number(parts[2]), row: parts[3], text: decodeURIComponent(parts[4]).slice(0, LONGEST_NOTE)}] : [];
+    } catch {
+      return []; // no text of encodeURIComponent
+    }
+  });
+  return found.length ? found : undefined;
+}
+
 /**
  * The times and the rows, by keys; '' for all rows.
  * @param {State} state @param {{key: string}[]} rows of the trace @param {number} trace @param {number} duration
@@ -133,7 +163,7 @@ export function chosen(state, rows, trace, duration) {
   if (selection?.first) {
     const first = rows.findIndex((row) => row.key === selection.first), last = rows.findIndex((row) => row.key === selection.last);
     if (first >= 0 && last >= 0) keys = rows.slice(Math.min(first, last), Math.max(first, last) + 1).map((row) => row.key).join(',');
-  }
+  } else keys = state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
   return {from: begin, to: Math.max(begin + 1, end), rows: keys};
 }
 

@@ -5,6 +5,7 @@
  * @typedef {{trace: number, location: number, begin: number, depth: number}} CallName
  * @typedef {{trace: number, location: number, time: number}} SampleName
  * @typedef {{begin: number, end: number, first: string, last: string} | null} Selection first, last: keys of rows
+ * @typedef {{trace: number, time: number, row: string, text: string}} Note row: a key
  * @typedef {object} State
  * @property {number} begin ns, of the window
  * @property {number} end
@@ -14,6 +15,9 @@
  * @property {number} scroll px
  * @property {string} row trace and key of the selected row: 0:l3
  * @property {Selection} selection
+ * @property {string[]} picks picked rows, of one location each: trace and key, as in `row`
+ * @property {boolean} between true: only messages between picked rows
+ * @property {Note[]} notes
  * @property {CallName | null} call
  * @property {SampleName | null} sample a selected sample; then no call is selected
  * @property {string} search
@@ -38,11 +42,11 @@
 export const INITIAL = {
   begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, sample: null, search: '',
   exact: false, colour: 'class', messages: 'auto', collectives: 'auto', counters: true, samples: true, processor: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
-  panel: 'profile', shift: [0, 0], align: '',
+  picks: [], between: false, notes: [], panel: 'profile', shift: [0, 0], align: '',
 };
 
 /** Changes that Back undoes. */
-export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'panel', 'search', 'selection', 'call', 'sample']);
+export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'panel', 'search', 'selection', 'call', 'sample', 'picks', 'notes']);
 
 export class Store {
   /** @param {State} state */

@@ -9,6 +9,7 @@ import {bytes, count, duration} from '../model/time.js';
 import {drawChart, paperOf} from '../draw/chart.js';
 import {drawOver} from '../draw/over.js';
 import {SvgSurface} from '../draw/surface.js';
+import {save} from './table.js';
 
 /** @typedef {import('../app.js').App} App */
 
@@ -16,7 +17,7 @@ import {SvgSurface} from '../draw/surface.js';
 export function installBar(app) {
   const {store, traces} = app, {state} = store;
   const search = element('input', {
-    id: 'search', type: 'search', placeholder: 'Search ( / )', value: state.search, size: 20, spellcheck: false,
+    id: 'search', type: 'search', 'aria-label': 'Search a region', placeholder: 'Search ( / )', value: state.search, size: 20, spellcheck: false,
     oninput: () => store.set({search: search.value, exact: false, ...(search.value ? {panel: 'histogram'} : {})}),
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
       if (event.key === 'Enter') byId('chart').focus();
@@ -36,13 +37,12 @@ export function installBar(app) {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
-  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, counters.length > 0 && curve,
-    element('details', {className: 'menu', id: 'show'}, element('summary', {}, 'Show'), element('div', {}, rare, messages, collectives, ...toggles)),
-    filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour,
+    menu('show', 'Show', rare, messages, collectives, counters.length > 0 && curve, ...toggles), filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
     button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
     button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
-    button('?', showKeys, {title: 'Keys'}));
+    button('?', showKeys, {title: 'Keys', 'aria-label': 'Keys'}));
   fill(byId('legend'), ...traces[0].meta.classes.map((/** @type {any} */ one) => {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
@@ -93,6 +93,21 @@ export function choice(id, label, items, value, change) {
   return element('label', {}, `${label} `, select);
 }
 
+/** A menu that opens below its name; Escape and the loss of the focus close it. @param {string} id @param {string} text
+ * @param {...import('./dom.js').Child} items */
+function menu(id, text, ...items) {
+  const made = element('details', {className: 'menu', id, onkeydown: (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Escape' && made.open) {
+      made.open = false;
+      made.firstChild.focus();
+      event.stopPropagation();
+    }
+  }, onfocusout: (/** @type {FocusEvent} */ event) => {
+    if (event.relatedTarget instanceof Node && !made.contains(event.relatedTarget)) made.open = false;
+  }}, element('summary', {}, text), element('div', {}, ...items));
+  return made;
+}
+
 /** Filters of messages: smallest bytes, tag, communicator. @param {App} app */
 function filters(app) {
   const {store, traces} = app, {state} = store;
@@ -111,9 +126,8 @@ function filters(app) {
     checked(tag.value.trim(), value, `the tag must be a number from 0 to ${LAST_TAG}`, () => store.set({tag: value ?? ''}));
   }});
   const comms = traces[0].meta.comms.map((/** @type {string} */ name, /** @type {number} */ row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
-  return element('details', {className: 'menu'}, element('summary', {}, 'Filter'), element('div', {},
-    element('label', {}, 'at least ', smallest), element('label', {}, 'tag ', tag),
-    choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)})), said));
+  return menu('filter', 'Filter', element('label', {}, 'at least ', smallest), element('label', {}, 'tag ', tag),
+    choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)})), said);
 }
 
 /** The menu that aligns two traces at the start or at a call of a region. @param {App} app */
@@ -134,12 +148,11 @@ function alignment(app) {
     store.set({shift: times.map((time) => latest - time), align: `${n}*${text}`});
     return undefined;
   };
-  return element('details', {className: 'menu', id: 'align'}, element('summary', {}, 'Align'), element('div', {},
-    element('label', {}, 'call ', number), element('label', {}, 'of ', name), button('Align', apply),
+  return menu('align', 'Align', element('label', {}, 'call ', number), element('label', {}, 'of ', name), button('Align', apply),
     button('At the start', () => {
       name.value = '';
       apply();
-    }), said));
+    }), said);
 }
 
 /** The command that shows the window. @param {App} app */
@@ -176,11 +189,4 @@ export async function exportPicture(app, kind) {
   context.drawImage(picture, 0, 0);
   context.drawImage(over, 0, 0);
   return both.toBlob((/** @type {Blob | null} */ blob) => blob && save(blob, name));
-}
-
-/** @param {Blob} blob @param {string} name */
-function save(blob, name) {
-  const address = URL.createObjectURL(blob);
-  element('a', {href: address, download: name}).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
 }

@@ -20,7 +20,8 @@ export function flame(app, found, trace) {
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
     /** @type {ReturnType<typeof boxes>} */
     let shown = [];
-    const canvas = element('canvas', {className: 'plot'});
+    const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph; arrow keys go from box to box, Enter enlarges; the profile has the numbers'});
+    let focused = -1;
     const draw = () => {
       const width = canvas.parentElement?.clientWidth || 420;
       shown = boxes(paths, root, 1 / width);
@@ -42,14 +43,27 @@ export function flame(app, found, trace) {
       const x = event.offsetX / canvas.clientWidth, row = Math.floor(event.offsetY / HIGH);
       return box.depth === row && x >= box.x && x < box.x + box.width;
     });
-    canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
-      const box = at(event);
+    /** @param {typeof shown[number] | undefined} box */
+    const tell = (box) => {
       if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls${paths.samples ? `, ${count(paths.samples[box.path])} samples` : ''}`);
     };
-    canvas.onclick = (/** @type {MouseEvent} */ event) => {
-      const box = at(event);
+    /** @param {typeof shown[number] | undefined} box */
+    const enlarge = (box) => {
       root = !box || box.path === root ? 0 : box.path;
       draw();
+    };
+    canvas.onmousemove = (/** @type {MouseEvent} */ event) => tell(at(event));
+    canvas.onclick = (/** @type {MouseEvent} */ event) => enlarge(at(event));
+    canvas.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      const by = {ArrowLeft: -1, ArrowRight: 1}[event.key] ?? 0;
+      if (!by && event.key !== 'Enter') return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (!by) return enlarge(shown.find((box) => box.path === focused));
+      const place = shown.findIndex((box) => box.path === focused), next = shown[Math.max(0, Math.min(shown.length - 1, place + by))];
+      focused = next?.path ?? -1;
+      tell(next);
+      return undefined;
     };
     requestAnimationFrame(draw);
     return canvas;

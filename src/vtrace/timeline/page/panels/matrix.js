@@ -1,47 +1,89 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The message matrix: a cell for each pair of processes, darker for more bytes; many processes share a cell.
+// Communication: the matrix of messages, a cell for each pair of processes, and collective operations by process. Many
+// processes share a cell.
 
-import {paperOf} from '../draw/chart.js';
-import {CanvasSurface} from '../draw/surface.js';
-import {heat} from '../model/colours.js';
-import {bytes, count} from '../model/time.js';
 import {processName} from '../model/rows.js';
+import {bytes, count, duration} from '../model/time.js';
+import {choice} from './bar.js';
 import {element, fill} from './dom.js';
-import {table} from './tables.js';
+import {heatmap, pickProcesses, pickedProcesses, processAxis} from './heatmap.js';
+import {counts, sizes, table, times} from './table.js';
 
-/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found @param {number} trace */
+/** @typedef {import('../app.js').App} App */
+/** @typedef {import('../net/client.js').Table} Table */
+
+/** The most lines of operations. */
+const MOST = 40;
+/** Name -> value of the sums of a cell, the value as text.
+ * @type {Record<string, [(count: number, bytes: number, ns: number) => number, (value: number) => string]>} */
+const METRICS = {
+  bytes: [(_, size) => size, bytes], count: [(n) => n, count], time: [(_, __, ns) => ns, duration],
+  rate: [(_, size, ns) => (ns > 0 ? (1e9 * size) / ns : 0), (rate) => `${bytes(Math.round(rate))}/s`],
+};
+let messageMetric = 'bytes', operationMetric = 'time';
+
+/** The values of cells: `down` rows, and columns in which neighbours may share one. @param {ArrayLike<number>} row
+ * @param {ArrayLike<number>} column @param {ArrayLike<number>[]} sums number, bytes, ns of each pair @param {number} down
+ * @param {number} across @param {string} metric */
+function cells(row, column, sums, down, across, metric) {
+  const found = sums.map(() => new Float64Array(down * across));
+  for (let at = 0; at < row.length; at += 1) sums.forEach((values, n) => { found[n][row[at] * across + column[at]] += values[at]; });
+  return Array.from(found[0], (n, at) => (n ? METRICS[metric][0](n, found[1][at], found[2][at]) : NaN));
+}
+
+/** @param {App} app @param {Table} found @param {number} trace */
 export function matrix(app, found, trace) {
-  const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta;
+  const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta, {between} = app.store.state;
   if (!c.sender.length) return element('p', {className: 'hint'}, 'No messages here.');
-  const said = element('p', {className: 'hint'}, 'Rows are senders, columns are receivers.');
-  const canvas = element('canvas', {className: 'plot'});
-  const side = 360, cells = Math.min(size, side), cell = side / cells;
-  const sums = new Float64Array(cells * cells), counts = new Float64Array(cells * cells);
-  for (let at = 0; at < c.sender.length; at += 1) {
-    const place = Math.floor((c.sender[at] * cells) / size) * cells + Math.floor((c.receiver[at] * cells) / size);
-    sums[place] += c.bytes[at];
-    counts[place] += c.count[at];
-  }
-  const most = Math.log(1 + sums.reduce((a, b) => Math.max(a, b), 1));
-  requestAnimationFrame(() => {
-    const paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches), s = new CanvasSurface(canvas);
-    canvas.style.width = canvas.style.height = `${side}px`;
-    s.begin(side, side, paper.idle);
-    sums.forEach((sum, at) => {
-      if (counts[at]) s.fill((at % cells) * cell, Math.floor(at / cells) * cell, Math.max(1, cell - (cell > 6 ? 1 : 0)), Math.max(1, cell - (cell > 6 ? 1 : 0)), heat(0.15 + (0.85 * Math.log(1 + sum)) / most));
-    });
-    s.flush();
-  });
-  canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
-    const x = Math.floor(event.offsetX / cell), y = Math.floor(event.offsetY / cell), at = y * cells + x;
-    if (x < cells && y < cells) fill(said, `${name(y)} to ${name(x)}: ${count(counts[at])} messages, ${bytes(sums[at])}`);
-  };
-  /** @param {number} at */
-  const name = (at) => processName(rows, Math.floor((at * size) / cells)) || `process ${at}`;
-  return element('div', {id: 'matrix'}, said, canvas, table([
-    {head: 'from', value: (row) => c.sender[row], show: (row) => processName(rows, c.sender[row])},
-    {head: 'to', value: (row) => c.receiver[row], show: (row) => processName(rows, c.receiver[row])},
-    {head: 'messages', value: (row) => c.count[row], show: (row) => count(c.count[row])},
-    {head: 'bytes', value: (row) => c.bytes[row], show: (row) => bytes(c.bytes[row])},
-  ], c.sender.length, {sort: 3}));
+  const picked = pickedProcesses(app, trace), place = element('div', {}), axis = processAxis(app, trace, size), side = axis.cells;
+  const shown = Array.from(c.sender, (_, row) => row).filter((row) => !between || (picked.has(c.sender[row]) && picked.has(c.receiver[row])));
+  const marked = new Set([...picked].map(axis.cellOf));
+  const draw = () => fill(place, heatmap(app, {
+    id: 'matrix-plot', label: `Messages between ${size} processes; the table below has the numbers`, axes: ['from rank', 'to rank'], down: side, across: side,
+    values: cells(Array.from(c.sender, axis.cellOf), Array.from(c.receiver, axis.cellOf), [c.count, c.bytes, c.ns], side, side, messageMetric),
+    text: METRICS[messageMetric][1], markedRows: marked, markedColumns: marked, numbers: [axis.number, axis.number],
+    name: (row, column) => `${axis.name(row)} to ${axis.name(column)}`,
+    press: (row, column) => pickProcesses(app, trace, [...axis.members(row), ...axis.members(column)], true),
+  }));
+  draw();
+  const rate = (/** @type {number} */ row) => METRICS.rate[0](0, c.bytes[shown[row]], c.ns[shown[row]]);
+  return element('div', {id: 'matrix'}, choice('matrix-metric', 'Show', [['bytes', 'bytes'], ['count', 'number of messages'], ['time', 'time from send to receive'], ['rate', 'rate']], messageMetric, (chosen) => {
+    messageMetric = chosen;
+    draw();
+  }), place, between && element('p', {className: 'hint'}, 'Only messages between the picked rows; Escape shows all.'), table([
+    {head: 'from', value: (row) => processName(rows, c.sender[shown[row]])},
+    {head: 'to', value: (row) => processName(rows, c.receiver[shown[row]])},
+    counts('messages', (row) => c.count[shown[row]]), sizes('bytes', (row) => c.bytes[shown[row]]),
+    ...(found.notes.timed ? [
+      times('time', (row) => c.ns[shown[row]], {title: 'from send to receive, summed; empty: an end is not on the page', show: (row) => (c.ns[shown[row]] ? duration(c.ns[shown[row]]) : '')}),
+      {head: 'rate', unit: 'bytes/s', value: rate, show: (/** @type {number} */ row) => (rate(row) ? METRICS.rate[1](rate(row)) : '')},
+    ] : []),
+  ], shown.length, {sort: 3, id: 'pairs', press: (row) => pickProcesses(app, trace, [c.sender[shown[row]], c.receiver[shown[row]]], true)}));
+}
+
+/** Collective operations, and the same by process. @param {App} app @param {Table} found @param {number} trace */
+export function collectives(app, found, trace) {
+  const c = found.columns, {ops, processes: size} = found.notes, {comms} = app.traces[trace].meta;
+  if (!c.op.length) return element('p', {className: 'hint'}, 'No collective operations here.');
+  const axis = processAxis(app, trace, size), across = axis.cells, place = element('div', {}), down = Math.min(c.op.length, MOST);
+  const mine = Array.from(c.cell_row, (_, at) => at).filter((at) => c.cell_row[at] < down);
+  const title = (/** @type {number} */ row) => `${ops[row]} on ${comms[c.comm[row]] || 'a communicator'}`;
+  const draw = () => fill(place, heatmap(app, {
+    id: 'operations-plot', label: 'Collective operations by process; the table has the sums', axes: ['line', 'rank'], down, across,
+    values: cells(mine.map((at) => c.cell_row[at]), mine.map((at) => axis.cellOf(c.cell_process[at])), ['cell_calls', 'cell_bytes', 'cell_ns'].map((name) => mine.map((at) => c[name][at])), down, across, operationMetric),
+    text: METRICS[operationMetric][1], markedRows: new Set(), markedColumns: new Set([...pickedProcesses(app, trace)].map(axis.cellOf)),
+    numbers: [String, axis.number], name: (row, column) => `${title(row)}, ${axis.name(column)}`,
+    press: (_, column) => pickProcesses(app, trace, axis.members(column), false),
+  }));
+  draw();
+  return element('div', {}, table([
+    {head: 'line', value: (row) => row, show: (row) => row},
+    {head: 'operation', value: (row) => ops[row], tight: true},
+    {head: 'communicator', value: (row) => comms[c.comm[row]] ?? ''},
+    counts('calls', (row) => c.calls[row]), times('time', (row) => c.ns[row]), times('mean', (row) => c.ns[row] / c.calls[row]),
+    sizes('sent', (row) => c.sent[row]), sizes('received', (row) => c.received[row]),
+  ], c.op.length, {sort: 4, id: 'collectives'}), choice('operations-metric', 'By rank', [['time', 'time'], ['count', 'calls'], ['bytes', 'bytes sent and received'], ['rate', 'rate']], operationMetric, (chosen) => {
+    operationMetric = chosen;
+    draw();
+  }), place);
 }

@@ -1,75 +1,152 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tabs beside the chart. A panel shows the selection, else the window. Only the shown panel requests data.
 
-import {collectives, compare, files, findings, profile} from './tables.js';
-import {chosen} from '../model/address.js';
+import {compare, files, profile} from './tables.js';
+import {chosen, values} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
 import {button, byId, element, fill} from './dom.js';
-import {detailsOf, histogram, sampleOf} from './details.js';
+import {addCaveats} from './caveats.js';
+import {detailsOf, histogram, nameOf, sampleOf} from './details.js';
+import {findings, showEvidence} from './findings.js';
 import {flame} from './flame.js';
-import {matrix} from './matrix.js';
+import {iterations} from './iterations.js';
+import {collectives, matrix} from './matrix.js';
+import {notes} from './notes.js';
 import {ranks} from './ranks.js';
+import {installSide} from './side.js';
 
 /** @typedef {import('../app.js').App} App */
 /** @typedef {(app: App, table: import('../net/client.js').Table, trace: number) => Node} Panel */
 
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {
-  call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame], matrix: ['Messages', matrix],
-  collectives: ['Collectives', collectives], files: ['Files', files], histogram: ['Search', null], ranks: ['Ranks', ranks],
-  findings: ['Findings', findings], compare: ['Compare', null],
+  findings: ['Findings', findings], call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame],
+  iterations: ['Iterations', iterations], ranks: ['Ranks', ranks], matrix: ['Messages', matrix],
+  collectives: ['Collectives', collectives], files: ['Files', files], histogram: ['Search', null], notes: ['Notes', null],
+  compare: ['Compare', null],
 };
 const PAUSE = 250;
-const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold']);
+const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold', 'picks']);
+/** What panels say that may take seconds. @type {Record<string, string>} */
+const SLOW = {findings: 'Looking for causes of lost time in all events ...', iterations: 'Looking for iterations in all events ...'};
+/** Panels that do not change with the window. */
+const STAY = ['call', 'findings', 'histogram', 'iterations', 'notes'];
 
 /** @param {App} app */
 export function installPanels(app) {
   const {store} = app;
   let timer = 0;
   const shown = Object.entries(PANELS).filter(([name]) => name !== 'compare' || app.traces.length > 1);
-  const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', 'data-panel': name}));
+  const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', id: `tab-${name}`, 'data-panel': name, 'aria-controls': 'panel'}));
   fill(byId('tabs'), ...tabs);
+  byId('tabs').addEventListener('keydown', (event) => alongTabs(event, tabs));
+  const waits = begin(app);
   if (!shown.some(([name]) => name === store.state.panel)) store.set({panel: INITIAL.panel}); // an address may name any
   const soon = () => {
     clearTimeout(timer);
     timer = window.setTimeout(() => show(app), PAUSE);
   };
-  const mark = () => tabs.forEach((tab) => tab.setAttribute('aria-selected', String(tab.dataset.panel === store.state.panel)));
+  const mark = () => tabs.forEach((tab) => {
+    const chosen = tab.dataset.panel === store.state.panel;
+    tab.setAttribute('aria-selected', String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+    if (chosen) byId('panel').setAttribute('aria-labelledby', tab.id);
+  });
   store.subscribe((state, before) => {
     if (!same(state.call, before.call) || !same(state.sample, before.sample)) describe(app);
     if (state.panel !== before.panel) {
       mark();
       show(app);
-    } else if (state.panel !== 'call' && state.panel !== 'histogram' && FOLLOWED.some((key) => !same(state[key], before[key]))) soon();
+    } else if (state.panel === 'notes' && !same(state.notes, before.notes)) show(app);
+    else if (!STAY.includes(state.panel) && FOLLOWED.some((key) => !same(state[key], before[key]))) soon();
+    if (FOLLOWED.some((key) => !same(state[key], before[key]))) head(app);
   });
   app.onSettled.push(() => {
-    if (store.state.panel === 'histogram' || store.state.selection) soon();
+    if (store.state.panel === 'histogram' || (store.state.selection && !STAY.includes(store.state.panel))) soon();
   });
   app.nextPanel = () => {
     const names = shown.map(([name]) => name);
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
   };
+  installSide();
   mark();
+  head(app);
   if (store.state.call || store.state.sample) describe(app);
-  else show(app);
+  else show(app, waits);
+}
+
+/** Begins with the findings where there are any, unless the address says more. Returns true if this is unknown so far.
+ * @param {App} app */
+function begin(app) {
+  const {state} = app.store, [{meta}] = app.traces, asked = values(location.hash);
+  if (asked.panel || state.call || state.sample || app.traces.length > 1 || meta.findings === 0 || meta.findings < -1) return false;
+  app.store.set({panel: 'findings'});
+  return meta.findings < 0;
+}
+
+/** Moves the focus from tab to tab. @param {KeyboardEvent} event @param {HTMLElement[]} tabs */
+function alongTabs(event, tabs) {
+  const at = tabs.indexOf(/** @type {HTMLElement} */ (event.target)), last = tabs.length - 1;
+  /** @type {Record<string, number>} */
+  const ways = {ArrowLeft: at ? at - 1 : last, ArrowRight: at < last ? at + 1 : 0, Home: 0, End: last};
+  const to = tabs[ways[event.key] ?? -1];
+  if (at < 0 || !to) return;
+  event.preventDefault();
+  event.stopPropagation();
+  to.click();
+  to.focus();
+}
+
+/** The lines above the panel: the selected time with its share of the window, and the picked rows. @param {App} app */
+function head(app) {
+  const {selection, picks, begin: from, end} = app.store.state;
+  const share = selection ? (100 * (selection.end - selection.begin)) / (end - from) : 0;
+  fill(byId('picked'),
+    selection && element('span', {}, `selected ${duration(selection.end - selection.begin)}, ${Number(share.toPrecision(3))} % of the window `,
+      button('diagnose this range', () => diagnose(app), {id: 'diagnose', title: 'Findings of the selected time and rows'}), ' ',
+      button('\u2715', () => app.store.set({selection: null}), {'aria-label': 'Clear the selection of time', title: 'Clear the selection (Escape)'})),
+    picks.length > 0 && element('span', {}, `rows: ${pickedNames(app)} `,
+      button('\u2715', () => app.store.set({picks: [], between: false}), {'aria-label': 'Clear the picked rows', title: 'Clear the picked rows (Escape)'})));
+}
+
+/** @param {App} app */
+function pickedNames(app) {
+  const {picks} = app.store.state, names = picks.slice(0, 3).map((pick) => nameOf(app, Number(pick[0]), Number(pick.slice(3))));
+  return `${names.join(', ')}${picks.length > 3 ? ` and ${picks.length - 3} more` : ''}`;
+}
+
+/** The parts of the traces that panels show. Matrices show picked rows among all. @param {App} app */
+function partsOf(app) {
+  const {state} = app.store, shown = ['matrix', 'collectives'].includes(state.panel) ? {...state, picks: []} : state;
+  return app.traces.map((trace, number) => chosen(shown, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration));
+}
+
+/** Shows the findings of the selection, else of the window. @param {App} app */
+function diagnose(app) {
+  app.findingsHere = partsOf(app);
+  if (app.store.state.panel === 'findings') show(app);
+  else app.store.set({panel: 'findings'});
 }
 
 /** Reads the facts of the selected call or sample and shows them. @param {App} app */
 async function describe(app) {
   const {call, sample} = app.store.state;
+  const keeps = app.keepsPanel;
+  app.keepsPanel = false;
   app.details = null;
   if (!call && !sample) {
     if (app.store.state.panel === 'call') show(app);
     return;
   }
-  app.store.set({panel: 'call'});
+  if (!keeps) app.store.set({panel: 'call'});
   const found = call ? await app.client.json('call', {...call}, 'call') : await app.client.json('sample', {...sample, slack: 0, step: 0}, 'call');
   if (!found || !same(call, app.store.state.call) || !same(sample, app.store.state.sample)) return;
   app.details = found;
   app.callEnd = call ? found.end : undefined;
   app.redraw();
-  if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
+  if (keeps) showEvidence(facts(app));
+  else if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
 }
 
 /** The facts of the selected call or sample. @param {App} app */
@@ -84,7 +161,7 @@ function facts(app) {
 async function showDifferences(app) {
   const {state} = app.store, panel = byId('panel');
   panel.classList.add('waits');
-  const parts = app.traces.map((trace, number) => chosen(state, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration));
+  const parts = partsOf(app);
   const words = Object.fromEntries(parts.flatMap((part, number) => Object.entries(part).map(([name, value]) => [`${name}${number}`, value])));
   const found = await app.client.table('compare', words, 'compare');
   if (!found || app.store.state.panel !== 'compare') return;
@@ -92,30 +169,38 @@ async function showDifferences(app) {
   fill(panel, element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
 }
 
-/** @param {App} app */
-async function show(app) {
+/** @param {App} app @param {boolean} [mayFail] shows the profile where there are no findings */
+async function show(app, mayFail = false) {
   const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
   if (state.panel === 'call') return void fill(panel, facts(app));
   if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
+  if (state.panel === 'notes') return void fill(panel, notes(app));
   if (state.panel === 'compare') return showDifferences(app);
   if (!make) return;
   panel.classList.add('waits');
-  const ofRun = state.panel === 'findings' && !app.findingsHere, name = state.panel === 'findings' && app.findingsHere ? 'findings_here' : state.panel;
+  if (SLOW[state.panel]) fill(panel, element('p', {className: 'hint', role: 'status'}, SLOW[state.panel]));
+  const isFindings = state.panel === 'findings', here = isFindings ? app.findingsHere : null;
+  const places = here ?? partsOf(app), ofRun = (isFindings && !here) || state.panel === 'iterations';
   const parts = await Promise.all(app.traces.map(async (trace, number) => {
-    const part = chosen(state, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration);
-    const found = await app.client.table('panel', {trace: number, name, ...part}, `panel ${number}`);
+    const part = places[number];
+    const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel, ...part}, `panel ${number}`);
+    if (found && isFindings && ofRun) addCaveats(found.notes.limits);
+    if (mayFail && !found?.notes.findings.length) return undefined;
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
       element('p', {className: 'hint'}, ofRun ? 'the whole run' : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));
-  if (parts.some((part) => !part) || app.store.state.panel !== state.panel) return;
+  if (app.store.state.panel !== state.panel || (isFindings && here !== app.findingsHere)) return;
+  if (mayFail && parts.some((part) => !part)) return app.quietly(() => app.store.set({panel: INITIAL.panel}));
+  if (parts.some((part) => !part)) return;
   panel.classList.remove('waits');
-  const other = state.panel === 'findings' && button(ofRun ? 'findings of this window' : 'findings of the whole run', () => {
-    app.findingsHere = ofRun;
-    show(app);
-  }, {id: 'other-findings'});
-  fill(panel, other, ...parts.flatMap((part) => part || []));
+  const others = isFindings && element('p', {className: 'ways'},
+    button('findings of this window', () => diagnose(app), {id: 'other-findings'}),
+    here && button('findings of the whole run', () => {
+      app.findingsHere = null;
+      show(app);
+    }, {id: 'run-findings'}));
+  fill(panel, others, ...parts.flatMap((part) => part || []));
 }
-

@@ -7,8 +7,9 @@ import {heat, parsed} from '../model/colours.js';
 import {duration} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
+import {pickProcesses} from './heatmap.js';
 import {element, fill} from './dom.js';
-import {table} from './tables.js';
+import {table, times} from './table.js';
 
 let chosenClass = 1;
 
@@ -19,9 +20,9 @@ export function ranks(app, found, trace) {
   const known = Array.from({length: processes}, (_, p) => p).filter((p) => c.threads[p] > 0);
   const place = element('div', {});
   const draw = () => fill(place, bars(app, found, known), grid && gridOf(app, found, trace), table([
-    {head: 'process', value: (row) => known[row], show: (row) => processName(meta.rows, known[row])},
-    ...used.map((n) => ({head: meta.classes[n].name, value: (/** @type {number} */ row) => c.ns[known[row] * classes + n], show: (/** @type {number} */ row) => duration(c.ns[known[row] * classes + n])})),
-  ], known.length, {id: 'ranks-table'}));
+    {head: 'process', value: (row) => processName(meta.rows, known[row])},
+    ...used.map((n) => times(meta.classes[n].name, (row) => c.ns[known[row] * classes + n])),
+  ], known.length, {id: 'ranks-table', press: (row) => pickProcesses(app, trace, [known[row]], false)}));
   if (used.length && !used.includes(chosenClass)) [chosenClass] = used;
   draw();
   return element('div', {id: 'ranks'}, choice('ranks-class', 'Class', used.map((n) => [String(n), meta.classes[n].name]), String(chosenClass), (value) => {
@@ -30,24 +31,28 @@ export function ranks(app, found, trace) {
   }), place);
 }
 
-/** Bars of all classes, a line of pixels for each process. @param {import('../app.js').App} app @param {any} found
- * @param {number[]} known */
+const TALL = 300;
+
+/** Bars of all classes, a line for each process; many processes share lines of a pixel, with their mean.
+ * @param {import('../app.js').App} app @param {any} found @param {number[]} known */
 function bars(app, found, known) {
-  const {classes} = found.notes, {ns} = found.columns, width = 420, high = Math.max(1, Math.min(12, 300 / Math.max(1, known.length)));
-  const canvas = element('canvas', {className: 'plot'});
-  const height = Math.ceil(high * known.length);
-  const most = Math.max(1, ...known.map((p) => ns.subarray(p * classes, (p + 1) * classes).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0)));
+  const {classes} = found.notes, {ns} = found.columns, width = 420, each = Math.ceil(known.length / TALL);
+  const lines = Array.from({length: Math.ceil(known.length / each)}, (_, line) => known.slice(line * each, (line + 1) * each));
+  const high = Math.max(1, Math.min(12, TALL / Math.max(1, lines.length))), height = Math.ceil(high * lines.length);
+  const canvas = element('canvas', {className: 'plot', role: 'img', 'aria-label': 'Time by class of each process; the table has the numbers'});
+  const times = lines.map((line) => Array.from({length: classes}, (_, n) => line.reduce((sum, p) => sum + ns[p * classes + n], 0) / line.length));
+  const most = Math.max(1, ...times.map((line) => line.reduce((a, b) => a + b, 0)));
   requestAnimationFrame(() => {
     const s = new CanvasSurface(canvas), paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches);
     [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
     s.begin(width, height, paper.idle);
-    known.forEach((p, row) => {
+    times.forEach((line, row) => {
       let x = 0;
-      for (let n = 0; n < classes; n += 1) {
-        const wide = (ns[p * classes + n] / most) * width;
+      line.forEach((time, n) => {
+        const wide = (time / most) * width;
         if (wide > 0) s.fill(x, row * high, wide, Math.max(1, high - (high > 4 ? 1 : 0)), parsed(app.traces[0].meta.classes[n].colour));
         x += wide;
-      }
+      });
     });
     s.flush();
   });

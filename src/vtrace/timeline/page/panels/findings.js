@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The panel of findings: each with its loss, certainty and action. A click picks the guilty rows, zooms to the worst
+// occurrence, and shows the facts of its call below the finding.
+
+import {around, duration} from '../model/time.js';
+import {element, fill} from './dom.js';
+import {table} from './table.js';
+
+/** @typedef {import('../app.js').App} App */
+
+/** The finding that is open: the text, since a finding has no number of its own. */
+let open = '';
+/** The facts of its call. */
+const evidence = element('div', {id: 'evidence'});
+
+/** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
+export function findings(app, found, trace) {
+  const {lines, findings: rows} = found.notes;
+  if (!rows.some((/** @type {any} */ one) => one.text === open)) fill(evidence);
+  /** @param {number} row */
+  const lost = (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '');
+  const place = element('div', {});
+  const draw = () => fill(place, table([
+    {head: 'lost', value: (row) => rows[row].loss_ns, unit: 'ns', show: lost},
+    {head: 'finding', value: (row) => rows[row].text, show: (row) => element('div', {className: 'sentence'}, rows[row].text,
+      element('p', {className: 'hint'}, [rows[row].doubts, rows[row].action].filter(Boolean).join('; ')),
+      rows[row].text === open && element('p', {className: 'hint'}, element('code', {}, rows[row].command)),
+      rows[row].text === open && evidence)},
+    ...['culprit', 'doubts', 'action', 'command'].map((name) => ({head: name, hidden: true, value: (/** @type {number} */ row) => rows[row][name]})),
+  ], rows.length, {id: 'findings-table', marked: (row) => rows[row].text === open, press: (row) => {
+    open = rows[row].text;
+    fill(evidence);
+    draw();
+    showFinding(app, rows[row], trace);
+  }}));
+  draw();
+  return element('div', {id: 'findings'},
+    rows.length ? place : element('p', {}, 'No findings here.'),
+    element('h2', {}, 'Not recorded'),
+    lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `The archive reports no missing events in this part of ${app.traces[trace].meta.title}.`));
+}
+
+/** Keys of rows on the page. @param {App} app @param {number} trace @param {number[]} locations */
+function keysOf(app, trace, locations) {
+  const known = new Set(app.traces[trace].meta.rows.locations);
+  return locations.filter((each) => known.has(each)).map((each) => `l${each}`);
+}
+
+/** @param {App} app @param {any} finding @param {number} trace */
+async function showFinding(app, finding, trace) {
+  const {start, stop, region, own} = finding, {duration: length} = app.traces[trace].meta, shift = app.store.state.shift[trace] ?? 0;
+  const [guilty, losers] = [finding.guilty, finding.losers].map((each) => keysOf(app, trace, each));
+  const picks = (guilty.length ? guilty : losers).map((key) => `${trace}:${key}`);
+  const whole = {from: start ?? 0, to: stop ?? length};
+  if (start !== null && stop !== null) app.show({begin: start + shift, end: stop + shift});
+  app.store.set({picks, between: false, selection: null, call: null, sample: null, ...(region ? {search: region, exact: true} : {})});
+  if (!region) return;
+  for (const keys of [...(own ? [guilty, losers] : [losers, guilty]).filter((each) => each.length), []]) {
+    const found = await app.client.table('search', {trace, text: region, exact: 1, rows: (keys.length ? keys : keysOf(app, trace, app.traces[trace].meta.rows.locations.slice(0, 512))).join(','), ...whole, bins: 1}, 'worst');
+    if (!found || open !== finding.text) return;
+    const [worst] = found.notes.longest;
+    if (!worst) continue;
+    if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
+    app.keepsPanel = true;
+    await app.chooseCall(trace, worst);
+    return;
+  }
+}
+
+/** Shows the facts of the open finding's call. @param {Node} facts */
+export function showEvidence(facts) {
+  fill(evidence, facts);
+}

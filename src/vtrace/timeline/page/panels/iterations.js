@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The iterations of the program's main loop: a strip with a bar for each, the slow ones marked; a slow one beside the
+// median one, by class and region.
+
+import {around, count, duration} from '../model/time.js';
+import {button, canvas, element, fill} from './dom.js';
+import {nameOf} from './details.js';
+import {regionName, withNames} from './tables.js';
+import {named, table, times} from './table.js';
+
+/** @typedef {import('../app.js').App} App */
+
+const HIGH = 90;
+/** All processes take alike where the mean is at least this part of the longest: then none is longest. */
+const EVEN = 0.95;
+/** The iteration that is compared with the median one. */
+let chosen = -1;
+
+/** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
+export function iterations(app, found, trace) {
+  const {columns: c, notes} = found;
+  if (!notes.region) return element('p', {className: 'hint'}, 'No call repeats on all processes often enough to be an iteration.');
+  const size = c.begin.length, slow = new Set(notes.slow.flatMap((/** @type {number[]} */ [first, last]) => Array.from({length: last - first + 1}, (_, n) => first + n)));
+  const slowest = c.time_ns.indexOf(Math.max(...c.time_ns));
+  if (chosen < 0 || chosen >= size) chosen = slowest;
+  const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
+  /** @param {number} at */
+  const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}${slow.has(at) ? ', slow' : ''}`;
+  const strip = canvas(HIGH, (made) => drawStrip(made, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
+  /** @param {number} at */
+  const go = (at) => {
+    chosen = Math.max(0, Math.min(size - 1, at));
+    fill(said, about(chosen));
+    const by = app.store.state.shift[trace] ?? 0;
+    app.show(around(c.begin[chosen] + by, c.end[chosen] + by));
+    sideBySide(app, trace, found, chosen, beside);
+  };
+  /** @param {MouseEvent} event */
+  const place = (event) => Math.max(0, Math.min(size - 1, Math.floor((event.offsetX / strip.clientWidth) * size)));
+  strip.onmousemove = (/** @type {MouseEvent} */ event) => fill(said, about(place(event)));
+  strip.onclick = (/** @type {MouseEvent} */ event) => go(place(event));
+  strip.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    go(chosen + by);
+  };
+  fill(said, about(chosen));
+  sideBySide(app, trace, found, chosen, beside);
+  const loop = notes.basis === 'calls' ? notes.region : `the loop around ${notes.region}`;
+  return element('div', {id: 'iterations'},
+    element('p', {}, `${count(size)} iterations of ${loop}, median ${duration(notes.median_ns)}, ${count(slow.size)} slow${notes.drift > 1.1 ? `; the last quarter takes ${Number(notes.drift.toPrecision(3))} times the first` : ''}.`),
+    strip, said, element('p', {className: 'ways'}, button('slowest', () => go(slowest)), button('median', () => go(notes.median)),
+      ...[...slow].slice(0, 8).map((at) => button(`slow ${at}`, () => go(at)))), beside);
+}
+
+/** @param {HTMLCanvasElement} made @param {Record<string, any>} c @param {Set<unknown>} slow @param {number} median */
+function drawStrip(made, c, slow, median) {
+  const scale = window.devicePixelRatio || 1, width = made.clientWidth || 420, size = c.begin.length;
+  [made.width, made.height] = [width * scale, HIGH * scale];
+  const pen = made.getContext('2d'), style = getComputedStyle(made);
+  if (!pen) return;
+  pen.scale(scale, scale);
+  const most = Math.max(...c.time_ns), wide = width / size;
+  for (const marked of [false, true]) { // the slow ones last: many share a pixel
+    pen.fillStyle = style.getPropertyValue(marked ? '--pick' : '--faint');
+    for (let at = 0; at < size; at += 1) {
+      if (slow.has(at) !== marked) continue;
+      const high = (HIGH - 2) * (c.time_ns[at] / most);
+      pen.fillRect(at * wide, HIGH - high, Math.max(1, wide - (wide > 3 ? 1 : 0)), high);
+    }
+  }
+  pen.fillStyle = style.getPropertyValue('--text');
+  pen.fillRect(0, Math.round(HIGH - (HIGH - 2) * (median / most)), width, 1);
+}
+
+/** Exclusive times of an iteration beside those of the median one, by class and by region, summed over all rows.
+ * @param {App} app @param {number} trace @param {import('../net/client.js').Table} found @param {number} at
+ * @param {Element} place */
+async function sideBySide(app, trace, found, at, place) {
+  const {columns: c, notes} = found;
+  const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${n}`)));
+  if (sides.some((side) => !side) || at !== chosen) return;
+  const {classes} = app.traces[trace].meta;
+  /** @type {Map<number, number[]>} */
+  const regions = new Map(), byClass = new Map();
+  sides.forEach((side, n) => side && Array.from(side.columns.region).forEach((region, row) => {
+    for (const [sums, key] of /** @type {[Map<number, number[]>, number][]} */ ([[regions, Number(region)], [byClass, side.columns.class[row]]])) {
+      const sum = sums.get(key) ?? [0, 0];
+      sum[n] += side.columns.exclusive[row];
+      sums.set(key, sum);
+    }
+  }));
+  /** @param {string} head @param {Map<number, number[]>} sums @param {(key: number) => Node} show @param {(key: number) => string} name @param {string} id */
+  const tableOf = (head, sums, show, name, id) => {
+    const keys = [...sums.keys()], of = (/** @type {number} */ row) => sums.get(keys[row]) ?? [0, 0];
+    return table([
+      {head, value: (row) => name(keys[row]), show: (row) => show(keys[row])},
+      times(`iteration ${at}`, (row) => of(row)[0]), times(`median (${notes.median})`, (row) => of(row)[1]),
+      {head: 'more', value: (row) => of(row)[0] - of(row)[1], unit: 'ns', show: (row) => `${of(row)[0] > of(row)[1] ? '+' : ''}${duration(of(row)[0] - of(row)[1], 3)}`},
+    ], keys.length, {sort: 3, id});
+  };
+  fill(place, tableOf('class', byClass, (key) => named(classes[key].name, classes[key].colour), (key) => classes[key].name, 'beside-class'),
+    withNames(app, trace, [...regions.keys()], () => tableOf('region', regions, (key) => named(regionName(app, trace, key)), (key) => regionName(app, trace, key), 'beside-region')));
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Notes of the user at a time and a row: a dialog that takes the text, and the panel that lists them. They lie in the
+// address.
+
+import {rowAtPoint} from '../draw/layout.js';
+import {LONGEST_NOTE, MOST_NOTES} from '../model/address.js';
+import {duration} from '../model/time.js';
+import {button, element, fill} from './dom.js';
+import {nameOf} from './details.js';
+import {table, times} from './table.js';
+
+/** @typedef {import('../app.js').App} App */
+
+/** Asks for the text of a note at the mouse, else at the selection, else in the middle of the window. @param {App} app */
+export function addNote(app) {
+  const {state} = app.store, l = app.layout, {hover} = app;
+  const under = hover && hover.x >= l.left ? rowAtPoint(l, state.scroll, hover.y) : undefined;
+  const time = under && hover ? state.begin + ((hover.x - l.left) / l.width) * (state.end - state.begin)
+    : state.selection ? (state.selection.begin + state.selection.end) / 2 : (state.begin + state.end) / 2;
+  const row = under ? `${under.trace}:${under.key}` : state.selection?.first ? `${state.row[0] || '0'}:${state.selection.first}` : state.row;
+  if (!row || state.notes.length >= MOST_NOTES) return;
+  const field = element('input', {type: 'text', id: 'note-text', maxLength: LONGEST_NOTE, size: 40, 'aria-label': 'Text of the note'});
+  const dialog = element('dialog', {id: 'note', 'aria-label': 'Note', onclose: () => dialog.remove()});
+  fill(dialog, element('form', {method: 'dialog', onsubmit: () => {
+    const text = field.value.trim();
+    if (text) app.store.set({notes: [...app.store.state.notes, {trace: Number(row[0]), time: Math.round(time), row: row.slice(2), text}]});
+  }}, element('p', {}, `Note at ${duration(time, 7)}: `, field), element('button', {type: 'submit'}, 'Add'), ' ', button('Cancel', () => dialog.close())));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** The list of notes. @param {App} app */
+export function notes(app) {
+  const {notes: every} = app.store.state;
+  if (!every.length) return element('p', {className: 'hint'}, 'No notes. The key n adds a note at the mouse, else at the selection; the address holds the notes, so that a link shares them.');
+  /** @param {number} row */
+  const place = (row) => (every[row].row[0] === 'l' ? nameOf(app, every[row].trace, Number(every[row].row.slice(1))) : every[row].row);
+  return element('div', {id: 'notes'}, table([
+    {head: 'note', value: (row) => every[row].text, show: (row) => element('span', {className: 'sentence'}, every[row].text)},
+    {head: 'row', value: place},
+    times('time', (row) => every[row].time),
+    {head: '', tight: true, value: () => '', show: (row) => button('Remove', () => app.store.set({notes: every.filter((_, at) => at !== row)}), {'aria-label': `Remove the note ${every[row].text}`})},
+  ], every.length, {id: 'notes-table', press: (row) => goTo(app, every[row])}));
+}
+
+/** Shows the time of a note, with the window's length. @param {App} app @param {import('../model/store.js').Note} note */
+function goTo(app, note) {
+  const {begin, end} = app.store.state, wide = end - begin;
+  if (note.time < begin || note.time > end) app.show({begin: note.time - wide / 2, end: note.time + wide / 2});
+  app.store.set({row: `${note.trace}:${note.row}`});
+}
