@@ -15,8 +15,9 @@ import {fragment, values} from './model/address.js';
 import {INITIAL, Store} from './model/store.js';
 import {clamped} from './model/time.js';
 import {Client} from './net/client.js';
+import {savedClient} from './net/saved.js';
 
-const client = new Client();
+const saved = savedClient(), client = saved ?? new Client();
 client.complain = (line) => fill(byId('said'), line);
 const metas = await client.json('traces', {});
 if (metas) {
@@ -30,7 +31,7 @@ async function start(traces) {
   fill(byId('caveats'), ...traces.flatMap((one) => one.caveats.map((/** @type {string} */ line) => element('li', {}, line))));
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
-  const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash, traces.length)};
+  const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash || saved?.state || '', traces.length)};
   const store = new Store(initial);
   const app = new App(store, client, traces);
   store.state = {...initial, ...clamped(initial, app.length)};
@@ -54,6 +55,9 @@ async function start(traces) {
   };
   dark.addEventListener('change', () => app.redraw());
   installBar(app);
+  if (saved) byId('bar').append(element('span', {id: 'contents', className: 'hint'}, saved.contents));
+  document.body.classList.toggle('saved', Boolean(saved));
+  document.body.classList.toggle('calls', traces.every((one) => one.saved?.shortest >= 0));
   installPanels(app);
   installMouse(app);
   installKeys(app);

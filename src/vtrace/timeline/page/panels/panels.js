@@ -106,7 +106,7 @@ async function show(app) {
     const found = await app.client.table('panel', {trace: number, name, ...part}, `panel ${number}`);
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
-      element('p', {className: 'hint'}, ofRun ? 'the whole run' : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      element('p', {className: 'hint'}, ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));
