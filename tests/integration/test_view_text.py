@@ -119,7 +119,7 @@ def test_losses(build: Builder, tmp_path: Path) -> None:
 
 
 def test_switched_off(tmp_path: Path) -> None:
-    """The time without recording that the user chose is no loss, and is not outside of calls. The program works between its calls."""
+    """The time without recording that the user chose is no loss, and is not outside of calls."""
     records = Chunk(0, 0, 1000)
     for kind, delta, number in [
         ("ENTER", 100, 4), ("LEAVE", 200_000, 4), ("OFF", 0, 0), ("ON", 200_000, 0), ("ENTER", 100_000, 4),

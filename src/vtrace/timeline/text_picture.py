@@ -48,9 +48,9 @@ class TextPicture:
     """The picture in numbers.
 
     names: of the rows. ns: (rows, classes + 3, columns) time in each class, of the program outside of all calls, other
-    time without calls, and without recording by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent: (rows, columns) bool, True where all events were
-    lost according to the ledger; lossy: (rows,) bool, True for rows with any loss in the ledger. markers: (columns,)
-    the number of markers. begin, end: of the window, ns.
+    time without calls, and without recording by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent:
+    (rows, columns) bool, True where all events were lost according to the ledger; lossy: (rows,) bool, True for rows
+    with any loss in the ledger. markers: (columns,) the number of markers. begin, end: of the window, ns.
     """
 
     names: list[str]
