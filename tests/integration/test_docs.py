@@ -356,6 +356,7 @@ TYPED = {
     ("view.md", "vtrace view --perfetto heat2d"): Typed(
         UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)
     ),
+    ("view.md", "vtrace view --save page.html heat2d"): Typed(UNIFIED, ("page.html: ",)),
     ("view.md", "vtrace view --text heat2d"): Typed(UNIFIED, ("MPI Rank 0", "= user")),
     ("view.md", "vtrace report heat2d                # heat2d.html"): Typed(
         "cp $DOCS/heat heat2d; mpiexec -n 4 ./heat2d; vtunify -k -o heat2d heat2d", ("heat2d.html\n",),

@@ -17,7 +17,7 @@ from support.build.run import unify, vtrace
 from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import Foreign
 from support.tools import call, need
-from support.users.browser import browser
+from support.users.browser import Browser, browser
 
 
 def test_on_paper(tmp_path: Path) -> None:
@@ -32,6 +32,8 @@ def test_on_paper(tmp_path: Path) -> None:
         pdf.write_bytes(base64.b64decode(page.driver.print_page()))
     text = call([need("pdftotext"), "-layout", pdf, "-"], tmp_path).stdout
     assert len(titles) >= 6
+    assert titles[:2] == ["Timeline", "Time by class and rank"]  # pictures, then tables
+    assert titles.index("Messages") < titles.index("Overview") < titles.index("Profile")
     for title in titles:
         assert re.search(rf"^\s*{title}\s*$", text, re.MULTILINE), title
     for word in (viewed.NAMES[viewed.SCRIPT], "MPI_Recv", "process 0", "seconds", "Allreduce"):
@@ -118,6 +120,42 @@ def assert_thread(page: Any, where: Path, name: str) -> None:
     assert max(times) == pytest.approx(rows[thread], abs=1e-6)
 
 
+def assert_differences(page: Browser, functions: dict[str, Any], where: Path) -> None:
+    """The report begins with the differences of the runs, by rank and by function; the findings of the first run
+    follow."""
+    titles = page.run("return [...document.querySelectorAll('section:not([hidden]) h2')].map(h => h.textContent)")
+    assert titles[:4] == ["Comparison", "Findings of the first run", "Timeline", "Time by class and rank"]
+    assert "header" not in page.run(
+        "return [...document.querySelectorAll('.findings')].map(f => f.parentElement.localName)"
+    )
+    function, first, other = page.run(
+        "return [...document.querySelector('#runs-table tbody tr').cells].filter((_, i) => i !== 3 && i !== 4)"
+        ".map((cell) => cell.dataset.v ? Number(cell.dataset.v) : cell.textContent)"
+    )[:3]
+    more = {name: (row["exclusive_ns_2"] or 0) - (row["exclusive_ns_1"] or 0) for name, row in functions.items()}
+    assert function == max(more, key=lambda name: abs(more[name]))
+    assert (first, other) == pytest.approx((more[function], functions[function]["exclusive_ns_1"]), rel=1e-8)
+    drawn = page.run("const {x} = document.getElementById('runs-functions').data[0]; return x")
+    assert drawn[0] == pytest.approx(more[function] / 1e9)
+    ranks = page.run("return document.getElementById('runs-ranks').layout.yaxis.ticktext")
+    assert ranks == [f"MPI Rank {rank}, {thread}" for rank in range(4) for thread in ("Master thread", "Thread 1")]
+    for trace in page.run("return document.getElementById('runs-ranks').data.map((one) => [one.name, one.x])"):
+        if trace[0] == "MPI":
+            times = [mpi_times(where, name) for name in ("short", "long")]
+            by_rank = [sum(trace[1][at : at + 2]) for at in range(0, 8, 2)]
+            assert by_rank == pytest.approx([b - a for a, b in zip(*times, strict=True)], abs=1e-6)
+
+
+def mpi_times(where: Path, name: str) -> list[float]:
+    """The seconds of each rank in MPI."""
+    found = [0.0] * 4
+    for row in json.loads(vtrace(where, "profile", name, "--by", "rank", "--select", "class=MPI", "--json").stdout)[
+        "profile"
+    ]:
+        found[int(row["rank"].split()[-1])] += row["exclusive_ns"] / 1e9
+    return found
+
+
 def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
     """A report of two runs has the times of both as the comparison of the profile, and a function's time by rank of
     both runs under each other on one scale, with bars and at their places in the grid."""
@@ -140,6 +178,7 @@ def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
         for number, (_, values) in enumerate(bars, 1):
             times = [expected[name][f"exclusive_ns_{number}"] for name in names]
             assert values == pytest.approx([ns and ns / 1e9 for ns in times])
+        assert_differences(page, expected, tmp_path)
         rows_shown = page.run("return document.querySelectorAll('#runs-table tbody tr').length")
         assert rows_shown == len(rows)
 

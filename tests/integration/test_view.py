@@ -287,6 +287,9 @@ def test_export(viewer: Callable[[str], Viewer], page: Browser, tmp_path: Path) 
     text = (tmp_path / "odd.svg").read_text()
     ElementTree.fromstring(text)
     assert ">main</text>" in text
+    assert ">odd: 100 us from 100 us of 1 ms</text>" in text
+    assert {"user", "MPI", "no call"} <= {*re.findall(r">([^<]*)</text>", text)}
+    assert ">I/O</text>" not in text
     assert text.count("<rect") > 40
     assert (tmp_path / "odd.png").read_bytes().startswith(b"\x89PNG")
     view.press("Command")

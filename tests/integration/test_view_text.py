@@ -90,6 +90,26 @@ def test_usage(place: Path, words: list[str], said: str) -> None:
     assert said in done.stderr
 
 
+def test_computing_is_not_idle(tmp_path: Path) -> None:
+    """Of a program without recorded functions: between its calls of MPI a rank computes; before its first and after its
+    last event it does not run, and threads of OpenMP do not between their parallel regions."""
+    made = Foreign(tmp_path / "a.trace")
+    made.events(0, [(0, "Enter", 0), (100_000, "Leave", 0), (800_000, "Enter", 0), (900_000, "Leave", 0)])
+    made.events(1, [(200_000, "Enter", 1), (400_000, "Leave", 1), (600_000, "Enter", 1), (800_000, "Leave", 1)])
+    made.begin_definitions()
+    made.machine(groups=1, length=1_000_000)
+    for number in range(2):
+        made.location(number)
+    made.region(0, "MPI_Barrier", paradigm=4)
+    made.region(1, "parallel", paradigm=3)
+    made.close()
+    done = vtrace(tmp_path, "view", "--text", "--width", "61", "a")
+    assert cells(done.stdout) == ["MMMM" + "~" * 28 + "MMMM....", "." * 8 + "O" * 8 + "." * 8 + "O" * 8 + "." * 8]
+    assert done.stdout.endswith(
+        "\n~ program outside of calls 35.0 %  . no call 35.0 %  O OpenMP 20.0 %  M MPI 10.0 %\n"
+    )
+
+
 def test_losses(build: Builder, tmp_path: Path) -> None:
     """A recording that ends early: its row has a mark, and the columns of the loss another."""
     recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
@@ -109,8 +129,8 @@ def test_switched_off(tmp_path: Path) -> None:
     write_rank(tmp_path, 0, 1, [world(0, 1), ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
     unified(tmp_path)
     assert vtrace(tmp_path, "view", "--text", "--width", "52", "u_t").stdout.splitlines()[2:] == [
-        "MPI Rank 0  ==========----------.....----------=====",
-        "- not recorded 50.0 %  = user 37.4 %  . no call 12.6 %",
+        "MPI Rank 0  ==========----------~~~~~----------=====",
+        "- not recorded 50.0 %  = user 37.4 %  ~ program outside of calls 12.5 %  . no call 0.1 %",
     ]
 
 

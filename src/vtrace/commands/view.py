@@ -18,9 +18,10 @@ import click
 from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.trace_command import Window, opened, title, warn_of_caveats, window_options
+from vtrace.commands.trace_command import Window, check_output, opened, size, title, warn_of_caveats, window_options
 from vtrace.console import Console, some, vtrace_console
 from vtrace.errors import TileDamageError, UsageError
+from vtrace.io.common.outfile import complete, refuse_unmarked
 from vtrace.text import plain, shell_word
 from vtrace.timeline.server import Server
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 WHOLE = Window()
 _ONLY_WITH = {"width": ("text",), "most": ("text", "perfetto")}
-_NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
+_NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle", "save")
+_NOT_WITH_SAVE = ("perfetto", "no_browser", "port", "idle")
 _MOST_ROWS, _MOST_CALLS = 40, 2_000_000
 """The defaults of --most, with --text and with --perfetto."""
 
@@ -45,6 +47,12 @@ _MOST_ROWS, _MOST_CALLS = 40, 2_000_000
     help="With --text: at most N rows, which locations share [default: 40]; with --perfetto: at most N calls, the "
     "longest ones [default: 2000000].",
 )  # fmt: skip
+@click.option(
+    "--save",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="Write the page into one file of at most 5 MB, which needs no server; start no server.",
+)
 @click.option("--width", type=click.IntRange(20, 10_000), hidden=True)
 @click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any free port].")
@@ -55,7 +63,7 @@ _MOST_ROWS, _MOST_CALLS = 40, 2_000_000
 @click.pass_context
 def command(
     context: click.Context, /, archives: tuple[str, ...], perfetto: bool, text: bool, *, most: int | None,
-    width: int | None, no_browser: bool, port: int, idle: float, **parts: Any,
+    save: Path | None, width: int | None, no_browser: bool, port: int, idle: float, **parts: Any,
 ) -> None:  # fmt: skip
     """A server on this machine serves the page to this machine only: no data leaves the machine. ARCHIVE is a prefix,
     the directory of an OTF2 archive or its .otf2 file, written by any tool. A SECOND archive is shown below the first
@@ -69,20 +77,25 @@ def command(
       vtrace view before after                  two runs, one above the other
       vtrace view --no-browser heat             on a login node: prints the address
       vtrace view --text heat                   in the terminal, a letter for each step of time
+      vtrace view --save page.html heat         one file to share, which a browser opens without a server
     """
-    chosen = {"text": text, "perfetto": perfetto}
+    chosen = {"text": text, "perfetto": perfetto, "save": save is not None}
     names = [*_ONLY_WITH, *_NOT_WITH_TEXT]
     for name in (name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE):
         needed = _ONLY_WITH.get(name, ())
-        if not any(chosen[one] for one in needed) if needed else text:
-            said = f"without --{' or --'.join(needed)}" if needed else "with --text"
+        said = "" if not needed or any(chosen[one] for one in needed) else f"without --{' or --'.join(needed)}"
+        for mode, others in (("text", _NOT_WITH_TEXT), ("save", _NOT_WITH_SAVE)):
+            said = f"with --{mode}" if chosen[mode] and name in others else said
+        if said:
             raise UsageError(f"--{name.replace('_', '-')} has no effect {said}", "leave one of them out")
     if len(archives) > (1 if text or perfetto else 2):
         raise UsageError(
             f"{len(archives)} archives are too many", "vtrace view A B shows two, --text and --perfetto one"
         )
     window = Window.taken(parts)
-    if text:
+    if save is not None:
+        _save(archives, window, save)
+    elif text:
         _draw(archives[0], window, width, most or _MOST_ROWS)
     elif perfetto:
         _show_perfetto(archives[0], window, most=most or _MOST_CALLS, browser=not no_browser, port=port, idle=idle)
@@ -110,6 +123,21 @@ def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     click.echo(f"{plain(title(trace))}: {some(len(part.rows(trace)), 'location')}, a column is {duration_text(step)}")
     for text in draw(shown, sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
         click.echo(text, color=True)
+
+
+def _save(archives: tuple[str, ...], window: Window, path: Path) -> None:
+    """Writes the page into one file. Raises VtraceError, also if a file exists that vtrace did not write."""
+    if path.suffix != ".html":
+        raise UsageError(f"--save {path} is not the name of a page", "give a name that ends in .html")
+    check_output(path)
+    refuse_unmarked(path, "give --save another name")
+    from vtrace.timeline.viewer_site import ViewerSite
+
+    console = vtrace_console()
+    site = ViewerSite([partial(_shown, archive, window, console) for archive in archives], console)
+    with complete(path, "wb") as file:
+        file.write(site.saved())
+    click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
 
 
 def show(

@@ -29,7 +29,7 @@ def add(names: Sequence[str], runs: Sequence[ReportNumbers]) -> None:
 
     run: the name of the first run. others: name, spread and topology of the other runs. compared: class_seconds, for
     each run the seconds in each class and outside of calls; units, for each unit the rows [name, s of each run (null if
-    the run has no such row)].
+    the run has no such row)]; ranks, see differences.
     """
     others = [
         {"run": name, "spread": run.charts["spread"], "topology": run.charts["topology"]}
@@ -39,8 +39,19 @@ def add(names: Sequence[str], runs: Sequence[ReportNumbers]) -> None:
         by: _large([[row[by], *_seconds(row, len(runs))] for row in found.rows])
         for by, found in ((by, of(runs, by, _MOST)) for by in UNITS)
     }
-    compared = {"class_seconds": [_by_class(run) for run in runs], "units": units}
+    ranks = [differences(runs[0], run) for run in runs[1:]]
+    compared = {"class_seconds": [_by_class(run) for run in runs], "units": units, "ranks": ranks}
     runs[0].charts.update({"run": names[0], "others": others, "compared": compared})
+
+
+def differences(first: ReportNumbers, other: ReportNumbers) -> dict[str, list[Any]]:
+    """rows: the ranks and threads that both runs have; seconds: for each, how much more time the other run has in each
+    class and outside of calls."""
+    known, found = (
+        dict(zip((line := run.charts["timeline"])["rows"], line["seconds"], strict=True)) for run in (first, other)
+    )
+    rows = [name for name in known if name in found]
+    return {"rows": rows, "seconds": [np.subtract(found[name], known[name]).round(9).tolist() for name in rows]}
 
 
 def of(runs: Sequence[ReportNumbers], by: str, most: int | None = None) -> Sheet:

@@ -74,7 +74,9 @@ def page(numbers: ReportNumbers, title: str, runs: str = "") -> str:
         "DATA": json_in_html(numbers.charts), "VERSION": __version__, "CAVEATS": _caveats(numbers),
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
-        "LEAD": _lead(numbers) + _findings(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
+        "FIRST": "" if runs else _findings(numbers) + _lead(numbers),
+        "OF_FIRST": _section("first", "Findings of the first run", _findings(numbers) + _lead(numbers)) if runs else "",
+        "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
         "SAMPLES": _samples(numbers), "RUNS": runs, "SECTIONS": _program_sections(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "COUNTERS": _counters(numbers),
         "MARKERS": _markers(numbers),
@@ -295,26 +297,53 @@ def _value(column: Column, value: Any) -> Any:
 
 
 def _runs(names: Sequence[str], runs: Sequence[ReportNumbers]) -> str:
-    """The functions of all runs side by side; report.js draws the charts above the table."""
+    """How the other runs differ from the first one, by rank and by function; report.js draws the charts."""
     found = compared_runs.of(runs, "function")
     numbers = range(1, len(runs) + 1)
-    head = ("function", *(f"{what} {number}" for number in numbers for what in ("exclusive s", "%")))
+    head = (
+        "function", *(f"difference s {number}" for number in numbers[1:]),
+        *(f"{what} {number}" for number in numbers for what in ("exclusive s", "%")),
+    )  # fmt: skip
 
     def cells(row: dict[str, Any], number: int) -> tuple[Any, Any]:
         ns = row[f"exclusive_ns_{number}"]
         return ("", "") if ns is None else (Time(ns), 100 * row[f"share_{number}"])
 
+    def more(row: dict[str, Any], number: int) -> int:
+        return (row[f"exclusive_ns_{number}"] or 0) - (row["exclusive_ns_1"] or 0)
+
+    order = sorted(found.rows, key=lambda row: -max(abs(more(row, number)) for number in numbers[1:]))
     rows = [
-        (row["function"], *(cell for number in numbers for cell in cells(row, number)))
-        for row in found.rows[:_MOST_REGIONS]
-    ]
+        (row["function"], *(Time(more(row, number)) for number in numbers[1:]),
+         *(cell for number in numbers for cell in cells(row, number)))
+        for row in order[:_MOST_REGIONS]
+    ]  # fmt: skip
     hole = "".join(
         f"<li>{html_text(name)}: {span(run.window.ends(run.trace)[1] - run.window.ends(run.trace)[0])}, "
         f"{some(run.trace.processes.rows, 'process', 'processes')}, {some(run.trace.locations.rows, 'location')}"
         for name, run in zip(names, runs, strict=True)
     )
     text = (PAGE / "runs.html").read_text().replace("@RUNS@", hole)
-    return _section("runs", "Runs", text + table("runs-table", head, rows, len(found.rows)))
+    text = text.replace("@DIFFERENCES@", "".join(_difference(runs, names, at) for at in range(1, len(runs))))
+    return _section("runs", "Comparison", text + table("runs-table", head, rows, len(found.rows)))
+
+
+def _difference(runs: Sequence[ReportNumbers], names: Sequence[str], at: int) -> str:
+    """How the run `at` differs from the first one: a sentence, and a table by rank."""
+    compared, classes = runs[0].charts["compared"], [*runs[0].charts["classes"], "outside of calls"]
+    first, other = (compared["class_seconds"][place] for place in (0, at))
+    by_class = [(name, after - before) for name, before, after in zip(classes, first, other, strict=True)]
+    sizes = sorted(by_class, key=lambda one: -abs(one[1]))
+    parts = [f"{name} {value:+.4g} s" for name, value in sizes if abs(value) * 1000 > abs(sizes[0][1])]
+    ranks = compared["ranks"][at - 1]
+    used = [n for n in range(len(classes)) if any(seconds[n] for seconds in ranks["seconds"])]
+    rows = (
+        (name, *(Time(round(seconds[n] * 1e9)) for n in used))
+        for name, seconds in zip(ranks["rows"], ranks["seconds"], strict=True)
+    )
+    made = table(f"runs-ranks-{at}", ("rank", *(f"{classes[n]} s" for n in used)), rows)
+    said = html_text(f"{names[at]} against {names[0]}, all locations: {', '.join(parts) or 'the same times'}.")
+    return f"<p class=lead>{said}</p><details><summary>{html_text(names[at])} by rank</summary>{made}</details>"
 
 
 def _collectives(numbers: ReportNumbers) -> str:

@@ -51,6 +51,13 @@ def pack(columns: Mapping[str, Array], **notes: Any) -> Content:
     return Content(".bin", b"".join([MAGIC, len(head).to_bytes(4, "little"), head, *parts]))
 
 
+def unpack(content: Content) -> dict[str, Array]:
+    """The columns of a table that pack has made."""
+    begin = 8 + int.from_bytes(content.data[4:8], "little")
+    head = json.loads(content.data[8:begin])
+    return {name: np.frombuffer(content.data, f"<{kind}", rows, begin + at) for name, kind, rows, at in head["columns"]}
+
+
 def plain_json(value: Any) -> Content:
     """A value as JSON."""
     return Content(".json", json.dumps(value, separators=(",", ":")).encode())

@@ -46,6 +46,10 @@ class RowTiles:
         share above 0 is at least 1.
 
         rows: the locations of each row. Raises FormatError."""
+        return pack(self.columns(rows, level, number, wanted))
+
+    def columns(self, rows: list[Array], level: int, number: int, wanted: Callable[[], bool]) -> dict[str, Array]:
+        """The columns of answer."""
         n = len(rows)
         region, events = np.zeros((n, BINS), np.uint32), np.zeros((n, BINS), np.uint32)
         share, depth = np.zeros((n, BINS), np.uint8), np.zeros((n, BINS), np.uint8)
@@ -77,7 +81,7 @@ class RowTiles:
             "events": events.ravel(),
             "depth": depth.ravel(),
         }
-        return pack(fixed | used)
+        return fixed | used
 
     def _bins(self, row: int, level: int, number: int) -> tuple[Array, Array, Array] | None:
         """The columns of a location's tile, its candidates for top regions and their times (k, 256); None: no tile."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.activity import TREE
+from vtrace.analysis.activity import OPENMP, TREE
 from vtrace.analysis.questions.activity_bins import Timeline, grouped
 from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.selection import Selection
@@ -24,15 +24,19 @@ from vtrace.text import plain
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-LETTERS = "=MIsOTL#R.-!"
-"""A letter for each class of TREE, for the time outside of all calls, for the time in which the user switched recording
-off, and for losses."""
+LETTERS = "=MIsOTL#R~.-!"
+"""A letter for each class of TREE, for the program's time outside of all calls, for other time without calls, for the
+time in which the user switched recording off, and for losses."""
+_PROGRAM, _NOTHING, _OFF = -3, -2, -1
+"""Places of these times in TextPicture.ns."""
 _SILENT = len(LETTERS) - 1
 _FINE = 4
 """With this many bins in a column tiles are exact enough: a bin that a column's border cuts counts by its share."""
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _NAME, _FEWEST = 28, 10
 """The most characters of a row's name, and the least of the picture beside the name."""
+_LIFE_BINS = 4096
+"""The most bins to read for the first and the last event of a location."""
 _TOGETHER = 1000
 """The locations whose events are read in one pass; each needs memory for its times."""
 _CALLS = WHOLE_RUN.keys() | {FLUSH}
@@ -43,10 +47,10 @@ _CALLS = WHOLE_RUN.keys() | {FLUSH}
 class TextPicture:
     """The picture in numbers.
 
-    names: of the rows. ns: (rows, classes + 2, columns) time in each class, outside of all calls, and without recording
-    by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent: (rows, columns) bool, True where all events were
-    lost according to the ledger; lossy: (rows,) bool, True for rows with any loss in the ledger. markers: (columns,)
-    the number of markers. begin, end: of the window, ns.
+    names: of the rows. ns: (rows, classes + 3, columns) time in each class, of the program outside of all calls, other
+    time without calls, and without recording by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent:
+    (rows, columns) bool, True where all events were lost according to the ledger; lossy: (rows,) bool, True for rows
+    with any loss in the ledger. markers: (columns,) the number of markers. begin, end: of the window, ns.
     """
 
     names: list[str]
@@ -69,14 +73,18 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, *, mo
     names = _names(trace, locations, rows)
     columns = max(_FEWEST, width - max(map(len, names), default=0) - 2)
     classes = len(trace.regions.classes)
-    ns, step = np.zeros((len(names), classes + 2, columns)), (end - begin) / columns
+    ns, step = np.zeros((len(names), classes + 3, columns)), (end - begin) / columns
+    borders = np.linspace(begin, end, columns + 1)
     off, silent, lossy = _missing(trace, window, rows, columns)
     for n, times in _times(trace, tiles, locations=locations, window=(begin, end), columns=columns):
         left_out = np.minimum(off.get(locations[n], np.zeros(columns)), step)
         recorded, inside = step - left_out, times.sum(axis=0)
         ns[rows[n], :classes] += times * np.minimum(1, recorded / np.maximum(inside, 1))  # without open calls meanwhile
-        ns[rows[n], -2] += np.maximum(0, recorded - inside)
-        ns[rows[n], -1] += left_out
+        outside = np.maximum(0, recorded - inside)
+        program = _program_times(outside, borders, _life(trace, tiles, locations[n]))
+        ns[rows[n], _PROGRAM] += program
+        ns[rows[n], _NOTHING] += outside - program
+        ns[rows[n], _OFF] += left_out
     return TextPicture(
         names=names,
         ns=ns,
@@ -86,6 +94,45 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, *, mo
         begin=begin,
         end=end,
     )
+
+
+def _program_times(outside: Array, borders: Array, life: tuple[int, int]) -> Array:
+    """(columns,) ns of the program outside of calls. outside: ns without calls in each column; life: see _life. At the
+    ends of the life, bins that a border of columns cuts leave times that are none."""
+    step = borders[1] - borders[0]
+    found: Array = np.clip(np.diff(np.clip(borders, *life)) - (step - outside), 0, outside)
+    cut = step / _FINE
+    for end in life:
+        near = (borders[:-1] <= end + cut) & (borders[1:] >= end - cut)
+        found[near & (found < cut)] = 0
+    return found
+
+
+def _life(trace: Source, tiles: TileFile, location: int) -> tuple[int, int]:
+    """The first and the last event of a location (ns), between which it runs the program outside of its calls; the same
+    time twice for locations that do not: devices, and threads of OpenMP, which wait between parallel regions. Raises
+    FormatError."""
+    levels = tiles.levels(location)
+    if not levels or str(trace.locations["type"][location]) != "CPU_THREAD":
+        return 0, 0
+    coarse = next((level for level in levels if trace.duration >> level <= _LIFE_BINS), levels[-1])
+    found = tiles.bins(location, coarse, 0, (trace.duration >> coarse) + 1)
+    places = trace.places.process
+    first_of_process = places[location] >= 0 and location == int(np.argmax(places == places[location]))
+    if found[COLUMN["FIRST_CLASS"] + OPENMP].any() and not first_of_process:
+        return 0, 0
+    bins = np.flatnonzero(found[COLUMN["EVENTS"]]).tolist()
+    if not bins:
+        return 0, 0
+    fine, ends = levels[0], []
+    for at, last in ((bins[0], 0), (bins[-1], -1)):
+        first = at << (coarse - fine)
+        inside = tiles.bins(location, fine, first, (at + 1) << (coarse - fine))
+        place = np.flatnonzero(inside[COLUMN["EVENTS"]])[last]
+        calls = int(inside[COLUMN["FIRST_CLASS"] :, place].sum())  # the first call begins, the last one ends in the bin
+        edge = (first + int(place)) << fine
+        ends.append(edge + calls if last else edge + (1 << fine) - calls)
+    return ends[0], max(ends)
 
 
 def _times(
@@ -218,7 +265,7 @@ def _cell(number: int, colour: bool) -> str:
 
 
 def _legend(shown: TextPicture, totals: Array) -> Iterator[str]:
-    names = [*(one.name for one in TREE), "no call", "not recorded"]
+    names = [*(one.name for one in TREE), "program outside of calls", "no call", "not recorded"]
     whole = totals.sum() or 1
     order = np.argsort(-totals, kind="stable")
     words = [f"{LETTERS[n]} {names[n]} {100 * totals[n] / whole:.1f} %" for n in order.tolist() if totals[n] > 0]

@@ -21,6 +21,7 @@ from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
+from vtrace.timeline import saved_page
 from vtrace.timeline.answers import BadRequest, Content, Outdated, pack, plain_json
 from vtrace.timeline.body import body
 from vtrace.timeline.call_data import CallData
@@ -33,6 +34,7 @@ from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
+from vtrace.timeline.saved_data import STEPS
 from vtrace.timeline.tile_cache import rebuilt
 from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
@@ -136,6 +138,8 @@ class ViewerSite:
         if name == "compare":
             with self._turns:
                 return _compare(self.shown, words)
+        if name == "save":
+            return Content(".html", self.saved(words.window(), words.text("state", "")))
         if name not in _ANSWERS:
             return None
         number, wanted = words.number("trace", 0, len(self.shown) - 1), words.wanted
@@ -147,6 +151,17 @@ class ViewerSite:
                 return _ANSWERS[name](shown, words)
             except TileDamageError as error:
                 return _ANSWERS[name](self._with_new_tiles(number, shown, error), words)
+
+    def saved(self, window: tuple[int, int] | None = None, state: str = "") -> bytes:
+        """The page as one file (saved_page.py). window: what the file shows, by default what the page shows first;
+        state: the fragment of the address at which the page begins. Raises VtraceError."""
+
+        def ask(name: str, words: Mapping[str, Any]) -> Content | None:
+            return self._found(name, _Query({word: str(value) for word, value in words.items()}, lambda: True))
+
+        traces = [(each, _described(each)) for each in self.shown]
+        with self._console.steps("saving the page", STEPS * len(traces)) as advance:
+            return saved_page.page_of(PAGE, traces, ask, window, state=state, advance=advance)
 
     def _with_new_tiles(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""

@@ -162,12 +162,17 @@ class WindowData:
                 times.append(chosen["time"][first:last])
                 numbers.append(chosen["bytes" if kind else "value"][first:last].astype(np.float64))
                 owner.append(np.full(len(times[-1]), len(series), np.int32))
-                series.append({"location": location, **self._counter(kind, what, way)})
+                series.append({"location": location, **self._owner(location), **self._counter(kind, what, way)})
         empty = [np.empty(0)]
         return pack(
             {"series": np.concatenate([*owner, *empty]).astype(np.int32), "time": np.concatenate([*times, *empty]),
              "value": np.concatenate([*numbers, *empty])}, series=series,
         )  # fmt: skip
+
+    def _owner(self, location: int) -> dict[str, Any]:
+        """The process of a location, and whether its values are those of all locations of the process."""
+        process, kind = self._trace.places.process[location], self._trace.locations["type"][location]
+        return {"process": int(process), "metric": bool(kind == "METRIC")}
 
     def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
         """Tables with at least the values of these locations, each with the name of the column that has the counter."""

@@ -335,6 +335,29 @@
       yaxis: {tickvals: shown.map((_, at) => at), ticktext: shown.map((row) => label(row[0])), autorange: 'reversed'}}));
   }
 
+  const signed = (s) => (s > 0 ? `+${seconds(s)}` : s < 0 ? `-${seconds(-s)}` : 'no difference');
+
+  // The differences of a run to the first one, by rank and class, and by function: bars to the right take longer.
+  function drawDifferences() {
+    const compared = data.compared;
+    if (!compared) return;
+    const other = Number(picked('runs-other')), {rows: of, seconds: more} = compared.ranks[other], y = of.map((_, i) => i), some = y.filter((i) => i % Math.ceil(of.length / 16) === 0);
+    const used = classes.map((_, c) => c).filter((c) => more.some((row) => row[c]));
+    const axis = {title: {text: 'seconds more than in the first run'}, zeroline: true, zerolinewidth: 2};
+    const legend = {orientation: 'h', y: 1.02, yanchor: 'bottom', traceorder: 'normal'}, margin = {l: 60, r: 10, t: 40, b: 45};
+    draw('runs-ranks', used.map((c) => ({
+      type: 'bar', orientation: 'h', name: plain(classes[c]), y, x: more.map((row) => row[c]), marker: {color: colour(c)},
+      hovertext: more.map((row, i) => `${short(of[i], 40)}<br>${plain(classes[c])}: ${signed(row[c])}`), hoverinfo: 'text', textposition: 'none',
+    })), layout(Math.min(620, 150 + 26 * of.length), {barmode: 'relative', bargap: of.length > 64 ? 0 : 0.2, legend, margin, showlegend: true,
+      xaxis: axis, yaxis: {tickvals: some, ticktext: some.map((i) => short(of[i], 40)), autorange: 'reversed'}}));
+    const differ = compared.units.function.map((row) => [row[0], (row[other + 2] ?? 0) - (row[1] ?? 0)])
+      .filter(([, s]) => s).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 15);
+    const places = differ.map((_, i) => i);
+    draw('runs-functions', [{type: 'bar', orientation: 'h', y: places, x: differ.map(([, s]) => s), marker: {color: COLOURS[0]}, textposition: 'none',
+      hovertext: differ.map(([name, s]) => `${short(name, 120)}<br>${signed(s)}`), hoverinfo: 'text'}],
+      layout(110 + 24 * differ.length, {bargap: 0.2, xaxis: axis, yaxis: {tickvals: places, ticktext: differ.map(([name]) => short(name, 40)), autorange: 'reversed'}}));
+  }
+
   function drawMatrix() {
     const m = data.matrix;
     if (!m) { hide('s-matrix'); return; }
@@ -429,7 +452,7 @@
     }
   }
 
-  const all = [drawClasses, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap, drawCounters];
+  const all = [drawClasses, drawDifferences, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap, drawCounters];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;
@@ -449,6 +472,9 @@
   }
   if (data.compared) {
     for (const unit of ['function', 'loop', 'line']) if (data.compared.units[unit].length) option(byId('runs-unit'), unit, `${unit}s`);
+    data.others.forEach((one, at) => option(byId('runs-other'), at, one.run));
+    byId('runs-other').addEventListener('change', drawDifferences);
+    byId('runs-other').parentElement.hidden = data.others.length < 2;
     for (const id of ['runs-unit', 'runs-as']) byId(id).addEventListener('change', drawRuns);
   }
   if (data.counters) data.counters.series.forEach((one, i) => option(byId('counters-what'), i, one.name));

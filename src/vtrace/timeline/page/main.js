@@ -20,8 +20,9 @@ import {fragment, values} from './model/address.js';
 import {INITIAL, Store} from './model/store.js';
 import {clamped} from './model/time.js';
 import {Client} from './net/client.js';
+import {savedClient} from './net/saved.js';
 
-const client = new Client();
+const saved = savedClient(), client = saved ?? new Client();
 client.complain = (line) => fill(byId('said'), line);
 const metas = await client.json('traces', {});
 if (metas) {
@@ -35,7 +36,7 @@ async function start(traces) {
   addCaveats(traces.flatMap((one) => one.caveats));
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
-  const initial = {...INITIAL, ...whole, ...firstWindow(traces), row: first === undefined ? '' : `0:l${first}`, ...values(location.hash, traces.length)};
+  const initial = {...INITIAL, ...whole, ...firstWindow(traces), row: first === undefined ? '' : `0:l${first}`, ...values(location.hash || saved?.state || '', traces.length)};
   const store = new Store(initial);
   const app = new App(store, client, traces);
   store.state = {...initial, ...clamped(initial, app.length)};
@@ -63,6 +64,9 @@ async function start(traces) {
   dark.addEventListener('change', () => app.redraw());
   installBar(app);
   installOffCore(app);
+  if (saved) byId('bar').append(element('span', {id: 'contents', className: 'hint'}, saved.contents));
+  document.body.classList.toggle('saved', Boolean(saved));
+  document.body.classList.toggle('calls', traces.every((one) => one.saved?.shortest >= 0));
   installPanels(app);
   installMouse(app);
   installOverview(app);

@@ -6,10 +6,7 @@ import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
 import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
 import {bytes, count, duration} from '../model/time.js';
-import {drawChart, paperOf} from '../draw/chart.js';
-import {drawOver} from '../draw/over.js';
-import {SvgSurface} from '../draw/surface.js';
-import {save} from './table.js';
+import {exportPicture, savePage} from './share.js';
 
 /** @typedef {import('../app.js').App} App */
 
@@ -40,7 +37,8 @@ export function installBar(app) {
   fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour,
     menu('show', 'Show', rare, messages, collectives, counters.length > 0 && curve, ...toggles), filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
-    button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
+    button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window', 'data-needs': 'server'}),
+    button('Save page', () => savePage(app), {title: 'Save this page as one file, which needs no server', 'data-needs': 'server'}),
     button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
     button('?', showKeys, {title: 'Keys', 'aria-label': 'Keys'}));
   fill(byId('legend'), ...traces[0].meta.classes.map((/** @type {any} */ one) => {
@@ -168,25 +166,4 @@ async function copyCommand(app) {
   fill(dialog, element('p', {}, 'This command shows the window:'), element('code', {}, text), said, button('Close', () => dialog.close()));
   dialog.showModal();
   await navigator.clipboard?.writeText(text).then(() => fill(said, 'The command is in the clipboard.'), () => undefined);
-}
-
-/** The SVG of the chart. @param {import('../app.js').App} app @param {boolean} dark */
-export function svgOf(app, dark) {
-  const surface = new SvgSurface(app.width, app.height, paperOf(app, dark).back);
-  drawChart(app, surface, app.layout, dark);
-  drawOver(app, /** @type {any} */ (surface), app.layout, dark);
-  return surface.toString();
-}
-
-/** @param {import('../app.js').App} app @param {'svg' | 'png'} kind */
-export async function exportPicture(app, kind) {
-  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  const name = `${app.traces[0].meta.title.replace(/[^\w.-]+/g, '_')}.${kind}`;
-  if (kind === 'svg') return save(new Blob([svgOf(app, dark)], {type: 'image/svg+xml'}), name);
-  const [picture, over] = ['picture', 'over'].map((id) => /** @type {HTMLCanvasElement} */ (byId(id)));
-  const both = element('canvas', {width: picture.width, height: picture.height});
-  const context = both.getContext('2d');
-  context.drawImage(picture, 0, 0);
-  context.drawImage(over, 0, 0);
-  return both.toBlob((/** @type {Blob | null} */ blob) => blob && save(blob, name));
 }

@@ -188,7 +188,7 @@ async function show(app, mayFail = false) {
     if (mayFail && !found?.notes.findings.length) return undefined;
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
-      element('p', {className: 'hint'}, ofRun ? 'the whole run' : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      element('p', {className: 'hint'}, ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The client of a saved page: answers the page's requests from the data in the file (timeline/saved_data.py), without
+// any request to a server. An answer that the file does not have is undefined, as that of a cancelled request.
+
+import {duration} from '../model/time.js';
+import {Client, decoded} from './client.js';
+import {SavedCalls} from './saved_calls.js';
+import {bundlesOf, messagesOf, messageTable} from './saved_links.js';
+import {Parts, resampled, tilesOf, unpacked} from './saved_parts.js';
+import {SavedRows} from './saved_rows.js';
+
+/** @typedef {import('./client.js').Table} Table */
+
+/** The client of a saved page, null on a page with a server. */
+export function savedClient() {
+  const head = document.getElementById('saved');
+  return head && new SavedClient(JSON.parse(head.textContent ?? ''), bytesOf(document.getElementById('saved-data')?.textContent ?? ''));
+}
+
+/** @param {string} base64 */
+function bytesOf(base64) {
+  const text = atob(base64);
+  return Uint8Array.from({length: text.length}, (_, at) => text.charCodeAt(at));
+}
+
+export class SavedClient extends Client {
+  /** @param {{state: string, traces: any[], parts: Record<string, [number, number]>}} head @param {Uint8Array} bytes */
+  constructor({state, traces, parts}, bytes) {
+    super();
+    /** The fragment of the address at which the page begins. */
+    this.state = state;
+    this.metas = traces;
+    this.parts = new Parts({places: parts, bytes});
+    this.rows = traces.map((meta) => new SavedRows(meta));
+  }
+
+  /** What the file has, in one line. */
+  get contents() {
+    const lines = this.metas.map(({saved, duration: whole}) => {
+      const part = saved.from > 0 || saved.to < whole ? `${duration(saved.to - saved.from)} from ${duration(saved.from)}` : 'the whole run';
+      const calls = saved.shortest === 0 ? 'all calls' : saved.shortest < 0 ? `no single calls, steps of ${duration(2 ** saved.tiles, 3)}` : `no calls shorter than ${duration(saved.shortest, 3)}`;
+      return `${part}, ${calls}`;
+    });
+    return `Saved page: ${[...new Set(lines)].join('; ')}.${lines.some((line) => !line.endsWith('run, all calls')) ? ' For the rest, open the trace with vtrace view.' : ''}`;
+  }
+
+  /** @override @param {string} name @param {Record<string, any>} words @returns {Promise<Table | undefined>} */
+  async table(name, words) {
+    this.count(1);
+    try {
+      return name === 'compare' ? await this.parts.table('compare') : await (TABLES[name]?.(this, words.trace, words) ?? undefined);
+    } finally {
+      this.count(-1);
+    }
+  }
+
+  /** @override @param {string} name @param {Record<string, any>} words @returns {Promise<any>} */
+  async json(name, words) {
+    if (name === 'traces') return this.metas;
+    this.count(1);
+    try {
+      return await (JSONS[name]?.(this, words.trace, words) ?? undefined);
+    } finally {
+      this.count(-1);
+    }
+  }
+
+  /** @override */
+  stay() {}
+
+  /** Texts of regions by row. @param {number} trace @returns {Promise<Map<number, any>>} */
+  async regions(trace) {
+    const found = await this.parts.of(`${trace} regions`, (bytes) => new Map(Object.entries(JSON.parse(new TextDecoder().decode(bytes))).map(([row, one]) => [Number(row), one])));
+    return found ?? new Map();
+  }
+
+  /** @param {number} trace @returns {Promise<SavedCalls | undefined>} */
+  async calls(trace) {
+    const regions = await this.regions(trace), {locations} = this.metas[trace].rows;
+    return this.parts.of(`${trace} calls`, (bytes) => new SavedCalls(unpacked(decoded(bytes)).ints, locations, (region) => regions.get(region)?.name ?? ''));
+  }
+}
+
+/**
+ * The answers that are tables.
+ * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>}
+ */
+const TABLES = {
+  regions: ({parts}, trace) => parts.table(`${trace} classes`),
+  marks: ({parts}, trace) => parts.table(`${trace} marks`),
+  collectives: ({parts}, trace) => parts.table(`${trace} collectives`),
+  panel: async ({parts}, trace, {name}) => {
+    const found = (await parts.table(`${trace} panel ${name}`)) ?? (name === 'findings_here' && (await parts.table(`${trace} panel findings`)));
+    return found ? {...found, notes: {...found.notes, saved: true}} : undefined;
+  },
+  tiles: async (client, trace, {level, number, rows}) => {
+    const found = await client.parts.ints(`${trace} tiles ${level}`), of = client.rows[trace];
+    return found && tilesOf(found, of.units, number, of.unitsOf(rows));
+  },
+  calls: async (client, trace, {rows, from, to}) => (await client.calls(trace))?.window(client.rows[trace].locations(rows).map(([first]) => first), from, to),
+  messages: async (client, trace, words) => {
+    const of = client.rows[trace], numbers = (/** @type {number[][]} */ rows) => new Map(rows.flatMap((row, at) => row.map((each) => [each, at])));
+    const single = await client.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints));
+    if (single) return messagesOf(single, {...words, rows: numbers(of.locations(words.rows))});
+    const found = words.smallest > 0 || words.tag !== '' || words.comm >= 0 ? undefined : await client.parts.table(`${trace} bundles`);
+    return found && bundlesOf(found.columns, numbers(of.unitsOf(words.rows).map((row) => row.map(({unit}) => unit))), words);
+  },
+  rare: async (client, trace, {rows, from, to}) => {
+    const found = await client.parts.table(`${trace} rare`);
+    if (!found) return undefined;
+    const {begin, end, location} = found.columns, row = new Map(client.rows[trace].locations(rows).flatMap((each, at) => each.map((one) => [one, at])));
+    const order = Array.from(begin, (_, at) => at).filter((at) => row.has(location[at]) && begin[at] < to && end[at] >= from);
+    order.sort((a, b) => (row.get(location[a]) ?? 0) - (row.get(location[b]) ?? 0) || begin[a] - begin[b]);
+    const columns = Object.fromEntries(Object.entries(found.columns).map(([name, column]) => [name, Float64Array.from(order, (at) => (name === 'row' ? row.get(location[at]) ?? 0 : column[at]))]));
+    return {columns, notes: found.notes};
+  },
+  leaves: async (client, trace, words) => {
+    const found = await client.parts.table(`${trace} leaves`), of = client.rows[trace];
+    if (!found) return undefined;
+    const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => value > 0, none: 0};
+    return {columns: {region: resampled(found.columns.region, found.columns.region.length / of.units, of.meta.saved, words, how)}, notes: {}};
+  },
+  curves: async (client, trace, words) => {
+    const found = await client.parts.table(`${trace} curves ${words.counter}`), of = client.rows[trace];
+    if (!found) return undefined;
+    const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => !Number.isNaN(value), none: NaN};
+    const columns = Object.fromEntries(['low', 'mean', 'high'].map((name) => [name, resampled(found.columns[name], found.notes.bins, of.meta.saved, words, how)]));
+    return {columns, notes: {bins: words.bins, lines: found.notes.lines}};
+  },
+  samples: ({parts}, trace, {location}) => parts.table(`${trace} samples ${location}`),
+  counters: async (client, trace, {rows}) => {
+    const found = await client.parts.table(`${trace} counters`), of = client.rows[trace], [row] = of.placesOf(rows);
+    if (!found || !row) return undefined;
+    const {locations, processes} = of.meta.rows, mine = new Set(row.map((place) => locations[place])), near = new Set(row.map((place) => processes[place]));
+    const kept = found.notes.series.map((/** @type {any} */ one) => mine.has(one.location) || (one.metric && near.has(one.process)));
+    const number = kept.map((/** @type {boolean} */ _, /** @type {number} */ at) => kept.slice(0, at).filter(Boolean).length);
+    const places = Array.from(found.columns.series, (_, at) => at).filter((at) => kept[found.columns.series[at]]);
+    const columns = Object.fromEntries(Object.entries(found.columns).map(([name, column]) => [name, Float64Array.from(places, (at) => (name === 'series' ? number[column[at]] : column[at]))]));
+    return {columns, notes: {series: found.notes.series.filter((/** @type {any} */ _, /** @type {number} */ at) => kept[at])}};
+  },
+  search: async (client, trace, words) => (await client.calls(trace))?.search(words, client.rows[trace].locations(words.rows), await client.regions(trace)),
+};
+
+/**
+ * The answers in JSON.
+ * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>}
+ */
+const JSONS = {
+  regions: async (client, trace, {rows}) => {
+    const known = await client.regions(trace);
+    return rows.split(',').map((/** @type {string} */ row) => known.get(Number(row)) ?? null);
+  },
+  at: async (client, trace, {location, time}) => {
+    const calls = await client.calls(trace);
+    return calls?.brief(location, calls.at(location, time));
+  },
+  go: async (client, trace, words) => {
+    const {locations} = client.rows[trace].meta.rows;
+    return (await client.calls(trace))?.go(words, words.rows ? client.rows[trace].locations(words.rows).flat() : locations);
+  },
+  call: (client, trace, words) => described(client, trace, words),
+};
+
+/** The facts of a call, as the server describes it, as far as the file has them. @param {SavedClient} client
+ * @param {number} trace @param {{location: number, begin: number, depth: number}} words */
+async function described(client, trace, {location, begin, depth}) {
+  const calls = await client.calls(trace), at = calls?.find(location, begin, depth) ?? -1;
+  if (!calls || at < 0) return undefined;
+  const source = (await client.regions(trace)).get(calls.region[at]) ?? {name: '', file: '', line: 0, activity: '', description: ''};
+  const all = await client.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints)), end = calls.end[at];
+  /** @param {string} mine @param {string} other @param {string} time @param {string} far */
+  const ends = (mine, other, time, far) => Array.from(all?.send ?? [], (_, n) => n)
+    .filter((n) => all && all[mine][n] === location && all[time][n] >= begin && all[time][n] <= end).slice(0, 50)
+    .map((n) => ({partner: all?.[other][n], time: all?.[time][n], far: all?.[far][n], bytes: all?.bytes[n], tag: all?.tag[n], comm: all?.comm[n]}));
+  const caller = calls.brief(location, calls.parent[at]);
+  return {
+    ...calls.brief(location, at), exclusive: calls.exclusive[at], calls: 1, source, values: [], waits: [],
+    ...(caller ? {caller} : {}), sends: ends('sender', 'receiver', 'send', 'receive'), receives: ends('receiver', 'sender', 'receive', 'send'),
+    collectives: await operations(client, trace, {location, begin, end}),
+  };
+}
+
+/** The collective operation of a call. @param {SavedClient} client @param {number} trace
+ * @param {{location: number, begin: number, end: number}} call */
+async function operations(client, trace, {location, begin, end}) {
+  const found = await client.parts.table(`${trace} collectives`);
+  if (!found) return [];
+  const c = found.columns, part = c.part_location.findIndex((one, at) => one === location && c.part_begin[at] >= begin && c.part_end[at] <= end);
+  if (part < 0) return [];
+  const of = c.part_instance[part], members = Array.from(c.part_instance, (_, at) => at).filter((at) => c.part_instance[at] === of);
+  const last = members.reduce((best, at) => (c.part_begin[at] > c.part_begin[best] ? at : best));
+  return [{op: found.notes.ops[c.op[of]], comm: c.comm[of], begin: c.begin[of], end: c.end[of], last_begin: c.last_begin[of], last: c.part_location[last], locations: c.locations[of], sent: c.sent[of], received: c.received[of], root: c.root[of]}];
+}
+

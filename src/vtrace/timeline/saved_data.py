@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data of traces for a saved page: answers of the site for a window, as many as fit into the file, the most
+useful first: panels, tiles from coarse to fine, calls, messages, samples, counters.
+
+page/net/saved.js reads the parts. A part is compressed by deflate. Tiles are those of units: one location each, or in
+traces of many locations the same number of neighbours each.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.table import Array
+from vtrace.io.sidecar.tile_file import BINS
+from vtrace.timeline.answers import Content, pack, unpack
+from vtrace.timeline.large_data import LargeData
+from vtrace.timeline.row_tiles import NO_LEVEL
+from vtrace.timeline.tiles import event_count
+
+if TYPE_CHECKING:
+    from vtrace.timeline.viewer_site import ShownTrace
+
+Ask = Callable[[str, Mapping[str, Any]], Content | None]
+"""Answers a request of the page by its name and words."""
+PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks")
+STEPS = len(PANELS) + 8
+"""Steps of the work for a trace."""
+_UNITS = 1024
+_BINS = 4096
+"""The most bins of the finest tiles in the window: more than the pixels of a screen."""
+_TILES = 12_000
+"""The most tiles of locations of one level, since each takes time."""
+_READ, _CALLS, _MESSAGES = 3_000_000, 250_000, 40_000
+"""The most events to read for calls, and the most calls and messages in a page."""
+_TOGETHER = 1024
+"""Locations whose calls are read in one pass."""
+_MARK_BINS, _LEAF_BINS, _CURVE_BINS = 4096, 2048, 512
+_CURVES, _STACKS = 16, 64
+"""The most counters with curves, and the most locations with stacks of samples."""
+_TEXTS, _TEXT_ROOM = 1000, 200_000
+"""Regions whose texts are requested together, and the bytes that are kept for texts."""
+
+
+@dataclass
+class Parts:
+    """Compressed parts of a file. room: bytes that are left. places: of each part by its name, begin and size."""
+
+    room: int
+    data: list[bytes] = field(default_factory=list)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, name: str, content: Content | None) -> bool:
+        """Adds a part, if the part fits."""
+        packed = zlib.compress(content.data, 6) if content else b""
+        if not content or len(packed) > self.room:
+            return False
+        self.places[name] = self.size, len(packed)
+        self.data.append(packed)
+        self.size += len(packed)
+        self.room -= len(packed)
+        return True
+
+
+def pack_ints(columns: Mapping[str, Array], **notes: Any) -> Content:
+    """A table of integers, each column less its least value, in as few bytes as the largest value needs; bytes of equal
+    weight follow each other, which deflate makes small. The note ints: width and least value of each column."""
+    planes, known = {}, {}
+    for name, column in columns.items():
+        least = int(column.min()) if len(column) else 0
+        values = (column.astype(np.int64) - least).astype("<u8")
+        width = max(1, (int(values.max(initial=0)).bit_length() + 7) // 8)
+        planes[name] = np.ascontiguousarray(values.view(np.uint8).reshape(-1, 8)[:, :width].T).ravel()
+        known[name] = [width, least]
+    return pack(planes, ints=known, **notes)
+
+
+def save_trace(
+    shown: ShownTrace,
+    ask: Ask,
+    number: int,
+    window: tuple[int, int],
+    *,
+    described: dict[str, Any],
+    room: int,
+    advance: Callable[[int], None],
+) -> tuple[dict[str, Any], Parts]:
+    """The description of a trace for a saved page, and its parts. number: of the trace; described: for a page with a
+    server; room: bytes for the parts; advance: is called with 1 after each of STEPS steps."""
+    saver = _Saver(shown, ask, number, window, room=room)
+    saver.fill(advance)
+    finest = [each if each == NO_LEVEL else max(each, saver.level) for each in described["finest"]]
+    saved = {"from": window[0], "to": window[1], "each": saver.each, "tiles": saver.level, "shortest": saver.shortest}
+    return described | {"finest": finest, "saved": saved}, saver.parts
+
+
+class _Saver:
+    """level: of the finest tiles; shortest: of the saved calls, ns, -1: no calls; each: locations of a unit."""
+
+    def __init__(self, shown: ShownTrace, ask: Ask, number: int, window: tuple[int, int], *, room: int) -> None:
+        self._shown, self._ask, self._window = shown, ask, window
+        self._prefix, self.parts = f"{number} ", Parts(room - _TEXT_ROOM)
+        self._where = {"trace": number, "from": window[0], "to": window[1]}
+        self._regions: set[int] = set()
+        count = len(shown.rows.order)
+        self.each = max(1, -(-count // _UNITS))
+        firsts = range(0, count, self.each)
+        self._units = ",".join(f"r{first}-{min(first + self.each, count) - 1}" for first in firsts)
+        self._count = len(firsts)
+        self.level, self.shortest = shown.row_tiles.top, -1
+
+    def fill(self, advance: Callable[[int], None]) -> None:
+        """Makes all parts. advance: is called with 1 after each of STEPS steps."""
+        units = {"rows": self._units}
+        for name in PANELS:
+            if name != "findings_here" or not self._is_whole:
+                self._keep(f"panel {name}", "panel", name=name, rows="")
+            advance(1)
+        self._keep("marks", "marks")
+        self._keep("classes", "regions", rows="classes")
+        for step in (
+            lambda: self._keep("collectives", "collectives", **units),
+            lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
+            self._tiles, self._calls, self._messages, self._samples, self._counters, self._texts,
+        ):  # fmt: skip
+            step()
+            advance(1)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._window[0] <= 0 and self._window[1] >= self._shown.trace.duration
+
+    def _samples(self) -> None:
+        if not self._shown.samples.known:
+            return
+        self._keep("leaves", "leaves", rows=self._units, bins=_LEAF_BINS)
+        shortest = (self._window[1] - self._window[0]) // _BINS
+        for location in self._shown.rows.order[:_STACKS].tolist():
+            self._keep(f"samples {location}", "samples", location=location, rows="", shortest=shortest)
+
+    def _counters(self) -> None:
+        for counter in range(min(_CURVES, len(self._shown.curves.described()))):
+            self._keep(f"curves {counter}", "curves", rows=self._units, bins=_CURVE_BINS, counter=counter)
+        self._keep("counters", "counters", rows="")
+
+    def _keep(self, part: str, name: str, /, **words: Any) -> bool:
+        """Keeps the answer of a request for the window."""
+        found = self._ask(name, self._where | words)
+        if found and found.suffix == ".bin" and name != "regions":
+            self._use(unpack(found).get("region", np.empty(0)), 1 if name == "leaves" else 0)
+        return self.parts.add(self._prefix + part, found)
+
+    def _use(self, regions: Array, first: int = 0) -> None:
+        """Notes regions whose texts the page needs. first: the value of region 0."""
+        self._regions.update((np.unique(regions).astype(np.int64) - first).tolist())
+
+    def _tiles(self) -> None:
+        """Tiles of the window, from the level with one tile to the finest one that is useful and fits."""
+        tiles, (begin, end) = self._shown.row_tiles, self._window
+        units = self._shown.rows.each(self._units)
+        least = int(tiles.finest.min(initial=tiles.top))
+        for level in range(tiles.top, least - 1, -1):
+            first, last = begin // (BINS << level), (end - 1) // (BINS << level)
+            many = (last - first + 1) * len(self._shown.rows.order)
+            if level < tiles.top - 1 and (many > _TILES or (end - begin) >> level > _BINS):
+                break
+            found = [tiles.columns(units, level, number, lambda: True) for number in range(first, last + 1)]
+            empty = np.zeros(self._count * BINS, np.uint8)
+            names = dict.fromkeys(name for each in found for name in each)
+            columns = {name: np.concatenate([each.get(name, empty) for each in found]) for name in names}
+            if not self.parts.add(f"{self._prefix}tiles {level}", pack_ints(columns, first=first, count=len(found))):
+                break
+            self._use(columns["region"], 1)
+            self.level = level
+
+    def _calls(self) -> None:
+        """The calls of the window, if the part of the trace is not too large; of many calls the longest ones."""
+        shown, (begin, end) = self._shown, self._window
+        share = min(1.0, (end - begin) / max(1, shown.trace.duration))
+        order = shown.rows.order.tolist()
+        events = sum(event_count(shown.trace, location) for location in order)
+        if events * share > _READ or any(shown.store.is_large(location) for location in order):
+            return
+        names = ("begin", "end", "region", "depth", "exclusive")
+        found: list[dict[str, Array]] = []
+        for at in range(0, len(order), _TOGETHER):
+            known = shown.store.window(order[at : at + _TOGETHER], begin, end)
+            for location in order[at : at + _TOGETHER]:
+                calls = known[location]
+                inside = calls.within(begin, end)
+                found.append({name: getattr(calls, name)[inside] for name in names})
+        times = np.concatenate([np.empty(0, np.int64), *(one["end"] - one["begin"] for one in found)])
+        shortest = 0
+        while np.count_nonzero(times >= shortest) > _CALLS:
+            shortest = max(1, 2 * shortest)
+        while not self._add_calls(found, shortest):
+            shortest = max(1, 2 * shortest)
+            if shortest > end - begin:
+                return
+        self.shortest = shortest
+
+    def _add_calls(self, found: list[dict[str, Array]], shortest: int) -> bool:
+        """Adds the calls that last at least shortest ns. step: from the previous call of the location; inside: time in
+        callees."""
+        kept = [{name: column[one["end"] - one["begin"] >= shortest] for name, column in one.items()} for one in found]
+        every = {name: np.concatenate([np.empty(0, np.int64), *(one[name] for one in kept)]) for name in found[0]}
+        steps = [np.diff(one["begin"], prepend=0) for one in kept]
+        time = every["end"] - every["begin"]
+        columns = {
+            "count": np.array([len(one["begin"]) for one in kept], np.int64),
+            "step": np.concatenate([np.empty(0, np.int64), *steps]), "time": time, "region": every["region"],
+            "depth": every["depth"], "inside": time - every["exclusive"],
+        }  # fmt: skip
+        fits = self.parts.add(f"{self._prefix}calls", pack_ints(columns))
+        if fits:
+            self._use(every["region"])
+        return fits
+
+    def _messages(self) -> None:
+        """The messages of the window; many as bundles of units."""
+        shown, (begin, end) = self._shown, self._window
+        words = {"rows": self._units, "smallest": 0, "tag": "", "comm": -1}
+        if isinstance(shown.data, LargeData):
+            self._keep("bundles", "messages", **words, lines=0)
+            return
+        found = shown.data.messages()
+        first, last = np.minimum(found["send"], found["receive"]), np.maximum(found["send"], found["receive"])
+        found = found.take((first < end) & (last >= begin))
+        if found.rows <= _MESSAGES and shown.data.messages().share == 1:
+            found = found.order("send", descending=False)
+            columns = {name: found[name] for name in ("sender", "receiver", "bytes", "tag", "comm")}
+            columns |= {"step": np.diff(found["send"], prepend=0), "late": found["receive"] - found["send"]}
+            if self.parts.add(f"{self._prefix}messages", pack_ints(columns)):
+                return
+        self._keep("bundles", "messages", **words, lines=0)
+
+    def _texts(self) -> None:
+        """The texts of regions: of the tiles and calls, and of the panels."""
+        self.parts.room += _TEXT_ROOM
+        wanted = sorted(row for row in self._regions if 0 <= row < self._shown.trace.regions.rows)
+        texts: dict[int, Any] = {}
+        for at in range(0, len(wanted), _TEXTS):
+            part = wanted[at : at + _TEXTS]
+            found = self._ask("regions", self._where | {"rows": ",".join(map(str, part))})
+            texts |= dict(zip(part, json.loads(found.data) if found else [], strict=False))
+        self.parts.add(f"{self._prefix}regions", Content(".json", json.dumps(texts).encode()))
