@@ -221,6 +221,7 @@ def test_the_matrix(page: Browser, tmp_path: Path) -> None:
                 "const s = document.getElementById('matrix-metric'); s.value = arguments[0];"
                 "s.dispatchEvent(new Event('change'))", metric,
             )  # fmt: skip
+            view.settled()
             view.run(POINT, "mousemove", at[0] + 300, at[1] + 60)
             said += texts(view, "#matrix .hint[role=status]")
         ends = [f"process 0 to process 1: {text}" for text in ("800 bytes", "100", "200 us", "4 MB/s")]

@@ -8,7 +8,7 @@ import {table} from './table.js';
 
 /** @typedef {import('../app.js').App} App */
 
-/** The finding that is open: the text, since a finding has no number of its own. */
+/** The finding that is open: trace and text, since a finding has no number of its own. */
 let open = '';
 /** The facts of its call. */
 const evidence = element('div', {id: 'evidence'});
@@ -16,7 +16,8 @@ const evidence = element('div', {id: 'evidence'});
 /** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
 export function findings(app, found, trace) {
   const {lines, findings: rows} = found.notes;
-  if (!rows.some((/** @type {any} */ one) => one.text === open)) fill(evidence);
+  const key = (/** @type {number} */ row) => `${trace} ${rows[row].text}`;
+  if (open.startsWith(`${trace} `) && !rows.some((/** @type {any} */ _, /** @type {number} */ row) => key(row) === open)) fill(evidence);
   /** @param {number} row */
   const lost = (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '');
   const place = element('div', {});
@@ -24,11 +25,11 @@ export function findings(app, found, trace) {
     {head: 'lost', value: (row) => rows[row].loss_ns, unit: 'ns', show: lost},
     {head: 'finding', value: (row) => rows[row].text, show: (row) => element('div', {className: 'sentence'}, rows[row].text,
       element('p', {className: 'hint'}, [rows[row].doubts, rows[row].action].filter(Boolean).join('; ')),
-      rows[row].text === open && element('p', {className: 'hint'}, element('code', {}, rows[row].command)),
-      rows[row].text === open && evidence)},
+      key(row) === open && element('p', {className: 'hint'}, element('code', {}, rows[row].command)),
+      key(row) === open && evidence)},
     ...['culprit', 'doubts', 'action', 'command'].map((name) => ({head: name, hidden: true, value: (/** @type {number} */ row) => rows[row][name]})),
-  ], rows.length, {id: 'findings-table', marked: (row) => rows[row].text === open, press: (row) => {
-    open = rows[row].text;
+  ], rows.length, {id: 'findings-table', marked: (row) => key(row) === open, press: (row) => {
+    open = key(row);
     fill(evidence);
     draw();
     showFinding(app, rows[row], trace);
@@ -57,7 +58,7 @@ async function showFinding(app, finding, trace) {
   if (!region) return;
   for (const keys of [...(own ? [guilty, losers] : [losers, guilty]).filter((each) => each.length), []]) {
     const found = await app.client.table('search', {trace, text: region, exact: 1, rows: (keys.length ? keys : keysOf(app, trace, app.traces[trace].meta.rows.locations.slice(0, 512))).join(','), ...whole, bins: 1}, 'worst');
-    if (!found || open !== finding.text) return;
+    if (!found || open !== `${trace} ${finding.text}`) return;
     const [worst] = found.notes.longest;
     if (!worst) continue;
     if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));

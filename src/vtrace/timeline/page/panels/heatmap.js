@@ -67,12 +67,12 @@ export function heatmap(app, what) {
   const wide = SIDE / across, each = Math.min(SIDE / down, Math.max(wide, HIGHEST)), tall = each * down;
   const said = element('p', {className: 'hint', role: 'status'}, 'Point at a cell for its numbers; a click picks the rows.');
   const canvas = element('canvas', {className: 'plot', id: what.id, role: 'img', 'aria-label': what.label});
+  const height = TOP + tall + LEGEND;
+  [canvas.style.width, canvas.style.height] = [`${WIDTH}px`, `${height}px`]; // before the first frame: the mouse needs them
   /** @param {number} value */
   const colour = (value) => heat(value > 0 ? PALE + ((1 - PALE) * Math.log(value / least)) / Math.log(high / least) : 0);
   requestAnimationFrame(() => {
     const paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches), s = new CanvasSurface(canvas);
-    const height = TOP + tall + LEGEND;
-    [canvas.style.width, canvas.style.height] = [`${WIDTH}px`, `${height}px`];
     s.begin(WIDTH, height, paper.back);
     s.fill(LEFT, TOP, SIDE, tall, paper.idle);
     values.forEach((value, at) => {

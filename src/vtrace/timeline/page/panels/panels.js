@@ -169,6 +169,9 @@ async function showDifferences(app) {
   fill(panel, element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
 }
 
+/** Counts the panels that were asked for: only the last one is shown. */
+let turn = 0;
+
 /** @param {App} app @param {boolean} [mayFail] shows the profile where there are no findings */
 async function show(app, mayFail = false) {
   const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
@@ -177,6 +180,7 @@ async function show(app, mayFail = false) {
   if (state.panel === 'notes') return void fill(panel, notes(app));
   if (state.panel === 'compare') return showDifferences(app);
   if (!make) return;
+  const mine = (turn += 1);
   panel.classList.add('waits');
   if (SLOW[state.panel]) fill(panel, element('p', {className: 'hint', role: 'status'}, SLOW[state.panel]));
   const isFindings = state.panel === 'findings', here = isFindings ? app.findingsHere : null;
@@ -192,10 +196,10 @@ async function show(app, mayFail = false) {
       make(app, found, number),
     ];
   }));
-  if (app.store.state.panel !== state.panel || (isFindings && here !== app.findingsHere)) return;
+  if (mine !== turn || app.store.state.panel !== state.panel) return;
   if (mayFail && parts.some((part) => !part)) return app.quietly(() => app.store.set({panel: INITIAL.panel}));
-  if (parts.some((part) => !part)) return;
   panel.classList.remove('waits');
+  if (parts.some((part) => !part)) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
   const others = isFindings && element('p', {className: 'ways'},
     button('findings of this window', () => diagnose(app), {id: 'other-findings'}),
     here && button('findings of the whole run', () => {
