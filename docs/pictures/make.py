@@ -78,8 +78,8 @@ def view(page: Browser, where: Path) -> None:
         end = shown.window[1]
     begin = end * 45 // 100
     with viewer(page, where, f"#w={begin}-{begin + end // 40}", "heat2d") as shown:
-        for at in range(20):
-            shown.click(shown.x(begin + end // 40 * (0.3 + at / 40)), shown.row(1))
+        for at in range(40):
+            shown.click(shown.x(begin + end // 40 * (0.3 + at / 80)), shown.row(at % 2))
             if "received" in shown.facts():
                 break
         shown.page.driver.save_screenshot(str(HERE / "view.png"))
