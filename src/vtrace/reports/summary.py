@@ -179,8 +179,8 @@ def processor_line(numbers: SummaryNumbers) -> str:
     every = np.ones(numbers.trace.regions.rows + 1, bool)
     off = [each.by_location(window.start, window.stop, regions=every) * (lives > 0) for each in times]
     whole = np.maximum(lives, off[0] + off[1]).sum()  # a thread may sleep before its first event
-    ready, blocked = (100 * each.sum() / whole for each in off)
-    ran = 100 - ready - blocked
+    ready, blocked = (round(100 * each.sum() / whole, 2) for each in off)
+    ran = round(100 - ready - blocked, 2)
     return f"{ran:.3g} % ran, {ready:.3g} % could run but waited for a processor, {blocked:.3g} % blocked"
 
 
