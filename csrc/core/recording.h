@@ -17,6 +17,9 @@ void vt_write_out(struct vt_location *l);
 /* Writes that the calling thread, which is recorded, has slept since a time (ticks), in a call. site: text of the call, 0:
    unknown. */
 void vt_blocked_in(uint64_t since, uint32_t site);
+/* Reads at a sample whether the calling thread, whose location is l, was off its processor since the last reading: it may
+   have no events. */
+void vt_off_core_at_sample(struct vt_location *l);
 /* Writes how long the calling thread, whose location is l, has waited for a processor and has slept since the last
    reading, if the chunk has room: at the end of the thread or of the program, where nothing more is flushed. */
 void vt_put_last_wait(struct vt_location *l);

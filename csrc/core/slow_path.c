@@ -46,6 +46,13 @@ void vt_blocked_in(uint64_t since, uint32_t site)
     vt_busy_end(l);
 }
 
+void vt_off_core_at_sample(struct vt_location *l)
+{
+    if (!vt_process.set.processor_wait || VT_READ(l->busy) || !l->core_read) return;
+    const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - l->ran;
+    if (vt_clock_ns(CLOCK_MONOTONIC) - l->core_read >= ran + LEAST_TIME) vt_blocked_in(vt_now(), 0);
+}
+
 void vt_put_last_wait(struct vt_location *l)
 {
     const int off = l->off || atomic_load(&vt_process.off);

@@ -101,13 +101,23 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l)
     return found;
 }
 
+/* Of the main thread when its waits were read; 0: another thread read them. */
+static uint64_t ran_before, began;
+
 void vt_off_core_start(struct vt_location *l)
 {
-    l->ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    l->core_read = vt_clock_ns(CLOCK_MONOTONIC);
+    const int is_first = !l->number && !vt_process.head.forked && began;
+    l->ran = is_first ? ran_before : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    l->core_read = is_first ? began : vt_clock_ns(CLOCK_MONOTONIC);
 }
 
-void vt_thread_waits_start(void) { (void)read_waits(vt_process.pid, &waited_before); }
+void vt_thread_waits_start(void)
+{
+    (void)read_waits(vt_process.pid, &waited_before);
+    if ((uint32_t)VT_SYS0(gettid) != vt_process.pid) return;
+    ran_before = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    began = vt_clock_ns(CLOCK_MONOTONIC);
+}
 
 __attribute__((constructor)) static void note_start(void) { before = own_time(); }
 

@@ -154,6 +154,7 @@ static void interrupted(const siginfo_t *info, void *context)
     if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) (is_on_small_stack(context) ? take_on_own_stack : vt_sample_take)(l, context, weight, overruns);
+    if (!left_out && !is_on_small_stack(context)) vt_off_core_at_sample(l);
     /* at the end: an event that counted here would interrupt the program again before the program has advanced */
     vt_sample_timer_renew(&s->timer, &rate);
     atomic_store_explicit(&s->handled, 1, memory_order_release);

@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from support.damage.failing_calls import inject, injected
 from support.tools import DEFAULTS, call, need
 from vtrace.analysis.findings.sleeping_calls import sleeping_call
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
+from vtrace.analysis.selection import Selection
 
 LEFT_OUT, LATER = 0.003e9, 0.06e9
 """ns of waiting that are left out, since they are short, and that a thread may have after its own question."""
@@ -93,18 +96,37 @@ def test_sleep_of_the_only_thread_is_told(build: Builder, tmp_path: Path, mode: 
     found = [one for one in shown["findings"] if one["kind"] == "blocked"]
     assert len(found) == 1
     assert "nanosleep, called by rest (asleep.c:" in found[0]["culprit"]
-    assert found[0]["loss_ns"] > 0.29e9  # of ten times 30 ms
+    assert found[0]["loss_ns"] > 0.26e9  # of ten times 30 ms
     times = shown["blocked"]
     places = [row["place"] for row in times if row["time_ns"] > 25e6]
-    assert len(places) == 10
+    assert 9 <= len(places) <= 10  # a busy machine may take the processor away while the first times are read
     assert all(place.startswith("nanosleep, called by rest") for place in places)
     assert shown["blocked_by_location"][0]["time_ns"] == pytest.approx(sum(row["time_ns"] for row in times), abs=99)
+    _split_of_the_time(tmp_path)
     trace = vtrace.open(tmp_path / "a")
     half = trace.duration // 2
     command(tmp_path, "cut", "a", "--from", f"{half}ns", "-o", "half")
     every, cut = np.ones(trace.regions.rows + 1, bool), vtrace.open(tmp_path / "half")
     assert asleep(cut, 0) == pytest.approx(BlockedTimes(trace).by_location(half, regions=every)[0], abs=2000)
     assert {site for site in BlockedTimes(cut).sites if site} <= {*BlockedTimes(trace).sites}
+
+
+def _split_of_the_time(where: Path) -> None:
+    """The summary says how the time splits, as the tables do; without the tables it says nothing."""
+    trace = vtrace.open(where / "a")
+    extent = max(float(trace.diagnosis(Selection()).facts.times.sum()), asleep(trace, 0) + waited(trace, 0))
+    words = " ".join(command(where, "summary", "a").stdout.split())
+    told = re.search(r"processor ([\d.]+) % ran, ([\d.]+) % could run but .*?, ([\d.]+) % blocked", words)
+    assert told, words
+    ran, ready, blocked = map(float, told.groups())
+    assert ran + ready + blocked == pytest.approx(100, abs=1)
+    assert blocked == pytest.approx(100 * asleep(trace, 0) / extent, abs=0.6)
+    assert ready == pytest.approx(100 * waited(trace, 0) / extent, abs=0.6)
+    copytree(where / "a.trace", where / "b.trace")
+    for name in ("blocked", "processor_waits"):
+        for path in (where / "b.trace").rglob(name):
+            path.unlink()
+    assert "could run" not in command(where, "summary", "b").stdout
 
 
 def test_no_waits(build: Builder, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def record(build: Builder, plant: Plant, mode: str, where: Path) -> Diagnosis:
         compiler = f"{_MPI_COMPILERS[suffix]}.{plant.mpi}" if mpi else _COMPILERS[suffix]
         flags = ("-O2", "-g", "-lm", "-pthread", *(("-fopenmp",) if plant.threads else ()))
         flags += ("-fno-inline",) if suffix == ".f90" else ()  # gfortran has no attribute for single functions
+        flags += ("-DPLANT_MPI",) if mpi else ()
         compiled = not mode.startswith("cc")
         program = (str(build(PROGRAMS / plant.program, compiler=compiler, flags=flags, plain=compiled)),)
     if mode.startswith("cc"):

@@ -222,6 +222,36 @@ def _of_io(n: int, *, mpi: str = "mpich", ms: float = 20) -> Iterator[Plant]:
         )
 
 
+def _of_sleep(n: int = 0) -> Iterator[Plant]:
+    """The properties of sleep_plants.c: alone, or on n ranks."""
+    each = 0.020 * STEPS
+    alone = partial(Cause, kind="blocked", loss=each)
+    one = partial(Cause, kind="imbalance", loss=each * (n - 1))
+    rows: list[tuple[str, Cause | None]] = [
+        ("sleeper", alone(function="rest", words="nanosleep, called by rest")),
+        ("reader", alone(function="wait_for_input", words="poll, called by wait_for_input")),
+        ("in_futex", alone(function="")),
+        ("healthy_serial", None),
+        ("healthy_main", None),
+    ]
+    if n:
+        rows = [
+            ("one_sleeps", one(function="rest", culprits=(1,), words="rest (")),
+            ("one_polls", one(function="wait_for_input", culprits=(0,), words="wait_for_input (")),
+            ("healthy_serial", None),
+        ]
+    for name, cause in rows:
+        yield Plant(
+            name=f"{name}{f' {n}' * bool(n)} asleep",
+            words=(name, str(STEPS), "20"),
+            cause=cause,
+            ranks=n,
+            mpi="mpich" if n else "",
+            modes=("run", "cc"),
+            program="sleep_plants.c",
+        )
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -244,4 +274,7 @@ PLANTS: tuple[Plant, ...] = (
     *_of_io(2),
     *_of_io(4),
     *_of_io(2, mpi="openmpi"),
+    *_of_sleep(),
+    *_of_sleep(2),
+    *_of_sleep(4),
 )

@@ -172,7 +172,7 @@ def test_a_wait_at_the_end_of_a_chunk_changes_no_event(
     full buffer; an event of one word needs 17."""
     limits = {"VT_BUFFER_SIZE": "64K", "VT_MAX_FLUSHES": "1", "VT_PROCESSOR_WAIT": asked}
     count = int(run(core, tmp_path, "wait-full", str(left), **limits).stdout)
-    kinds = [r.kind for r in words.events(tmp_path / "t.1.events")]
+    kinds = [r.kind for r in words.events(tmp_path / "t.1.events") if asked == "no" or r.kind != "BLOCKED"]
     assert (kinds[kinds.index("LEAVE") - 1] == "PROCESSOR_WAIT") == (asked == "yes")
     expected = Counter(ENTER=1, ISEND_COMPLETE=count, LEAVE=1, FLUSH=flushes, LIMIT=flushes)
     assert Counter(kind for kind in kinds if kind != "PROCESSOR_WAIT") == +expected
@@ -183,7 +183,7 @@ def test_a_wait_at_the_end_of_a_chunk_changes_no_event(
 
 def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
     run(core, tmp_path, "wait-poll", **DEFAULTS)
-    kinds = [r.kind for r in words.events(tmp_path / "t.1.events")]
+    kinds = [r.kind for r in words.events(tmp_path / "t.1.events") if r.kind != "BLOCKED"]
     last = max(at for at, kind in enumerate(kinds) if kind == "LEAVE")
     assert kinds[last - 1] == "PROCESSOR_WAIT"
 
@@ -192,7 +192,7 @@ def test_a_poll_tells_its_wait(core: Path, tmp_path: Path) -> None:
 def test_waits_after_the_last_event(core: Path, tmp_path: Path, who: str) -> None:
     run(core, tmp_path, "wait-last", who, **DEFAULTS)
     name = "1.events" if who == "main" else "10001.events"
-    found = words.events(tmp_path / f"t.{name}")
+    found = [r for r in words.events(tmp_path / f"t.{name}") if r.kind != "BLOCKED"]
     assert [r.kind for r in found][-2:] == ["LEAVE", "PROCESSOR_WAIT"]
     assert found[-1].payload[0] > 500_000
     assert run(core, tmp_path, "wait-last", who, VT_FILE_PREFIX="no").returncode == 0

@@ -167,6 +167,7 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
     pairs += [("functions", inlined_line(trace)), ("time", summary.lead(numbers))]
+    pairs += [("processor", summary.processor_line(numbers))]
     pairs += [("inside", sample_sheets.line(samples, trace, numbers.costs))]
     for name, text in pairs:
         if text:

@@ -10,6 +10,7 @@ import numpy as np
 
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.definition_tables import source_text
+from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.programs import of_processes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
@@ -166,6 +167,21 @@ def lead(numbers: SummaryNumbers) -> str:
     without = f" (without {left})" if left else ""
     parts = ", ".join(f"{100 * (sums[name] / whole):.3g} % {name}" for name in order)
     return f"{span(whole)} on {some(int(locations), 'location')}{without}: {parts}" if whole else _NOTHING
+
+
+def processor_line(numbers: SummaryNumbers) -> str:
+    """How the time of all locations splits into running, waiting for a processor and being blocked; "" if unknown.
+    Shorter times off the processor than vtrace records count as running."""
+    window, lives = numbers.window, numbers.classes.sum(axis=1)
+    times = ProcessorWaits(numbers.trace), BlockedTimes(numbers.trace)
+    if not lives.any() or not any(len(each.location) for each in times):
+        return ""
+    every = np.ones(numbers.trace.regions.rows + 1, bool)
+    off = [each.by_location(window.start, window.stop, regions=every) * (lives > 0) for each in times]
+    whole = np.maximum(lives, off[0] + off[1]).sum()  # a thread may sleep before its first event
+    ready, blocked = (round(100 * each.sum() / whole, 2) for each in off)
+    ran = round(100 - ready - blocked, 2)
+    return f"{ran:.3g} % ran, {ready:.3g} % could run but waited for a processor, {blocked:.3g} % blocked"
 
 
 def _class_key(name: str) -> str:

@@ -83,7 +83,7 @@ def _finding(facts: RunFacts, row: int, call: SleepingCall | None, path: int, *,
     where = f"in {call}" if call else inside or "in a call that was not recorded"
     text = f"{who} sleeps {span(slept)} {where}, and nothing else runs meanwhile"
     return facts.finding(
-        "blocked", loss, max(path, 0), locations=[row], text=text, culprit=f"{who}, {call or inside}",
-        region=call.function if call else facts.region(max(path, 0)),
+        "blocked", loss, max(path, 0), share=min(1.0, loss / facts.whole), locations=[row], text=text,
+        culprit=f"{who}, {call or inside}", region=call.function if call else facts.region(max(path, 0)),
         source=call.source if call else "", certainty=ESTIMATE, evidence=("diagnose", "--about", "processor"),
     )  # fmt: skip

@@ -35,18 +35,14 @@ class SleepingCall:
 
     def __str__(self) -> str:
         line = f" ({self.source.rpartition('/')[2]})" if self.source else ""
-        return f"{self.sleeps}, called by {self.function}{line}{self._around}"
+        return f"{self.sleeps}, called by {self.function}{line}"
 
     @property
     def text(self) -> str:
         """The function in a sentence about its time."""
-        line = f"{self.source.rpartition('/')[2]}, " if self.source else ""
-        return f"{self.function} ({line}asleep in {self.sleeps}){self._around}"
-
-    @property
-    def _around(self) -> str:
-        """Words about the caller, since the function may be one that many parts of the program call."""
-        return f", called by {self.callers[-1]}" if len(self.callers) > 1 else ""
+        parts = [self.source.rpartition("/")[2]] if self.source else []
+        parts += [f"called by {self.callers[-1]}"] if len(self.callers) > 1 else []
+        return f"{self.function} ({', '.join([*parts, f'asleep in {self.sleeps}'])})"
 
     @property
     def names(self) -> tuple[str, ...]:
