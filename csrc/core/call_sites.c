@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Call sites: the places that call a function, with the callers of these. libgcc_s unwinds, since most code has no frame
+/* Call sites: the places that call a function, with the callers of these; and variables. libgcc_s unwinds, since most code has no frame
    pointers. A stack is defined once, as a text.
    Memory order: the numbers of sites are relaxed, as those of constructs in ompwrap/constructs.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include "process.h"
 
 #define END_OF_STACK 5 /* _URC_END_OF_STACK */
@@ -76,4 +77,36 @@ uint32_t vt_call_site(uintptr_t caller, uint32_t depth)
     if (depth > 1 && backtrace) (void)VT_OWN_WORK(backtrace(frame, &s));
     if (!s.n) s.at[s.n++] = caller - 1;
     return vt_call_site_of(s.at, s.n);
+}
+
+/* ---- Variables of executables and libraries ---- */
+
+struct variable {
+    uintptr_t address, code; /* code: an address in the code of the same module */
+};
+
+static int find_module(struct dl_phdr_info *info, size_t size, void *into)
+{
+    struct variable *v = into;
+    uintptr_t code = 0;
+    int holds = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        const uintptr_t start = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type != PT_LOAD) continue;
+        if (p->p_flags & PF_X && !code) code = start;
+        holds |= v->address - start < p->p_memsz;
+    }
+    if (holds) v->code = code;
+    return holds;
+}
+
+uint32_t vt_data_site(uintptr_t address)
+{
+    struct variable v = {address, 0};
+    if (!dl_iterate_phdr(find_module, &v) || !v.code) return 0;
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
+    vt_note_code(v.code);
+    return id && vt_define(VT_D_DATA_SITE, vt_number(id), vt_number(v.code), vt_number(address)) ? id : 0;
 }

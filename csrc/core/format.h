@@ -406,7 +406,8 @@ enum vt_lost {
     /* peer communicator, and rank of the other leader in it */                                                        \
     X(METRIC_GROUP, 33, "id:id names:list units:list descriptions:list modes:text at_calls:bool") /* of at most 7 */   \
     /* counters with unsigned values; modes: a letter each, as in METRIC; at_calls: read at enters and leaves, */      \
-    /* else by time */
+    /* else by time */                                                                                                 \
+    X(DATA_SITE, 34, "id:id code:u64 address:u64") /* id of a text: the variable at an address; code: of its module */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

@@ -169,6 +169,8 @@ uint32_t vt_call_define(struct vt_call *c);
 
 /* call_sites.c: returns the text of a stack, as vt_call_site. at: n return addresses less 1, innermost first. */
 uint32_t vt_call_site_of(const uintptr_t *at, uint32_t n);
+/* call_sites.c: returns the text with the name of the variable at an address of an executable or library; 0: none. */
+uint32_t vt_data_site(uintptr_t address);
 
 /* Returns the id of an attribute; defines it at its first use. Returns 0 if no id is left or nothing is
    recorded. */

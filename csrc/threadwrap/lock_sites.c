@@ -24,6 +24,7 @@ const struct vt_lock_attributes *vt_lock_attributes(void)
         "read lock", "number of the read-write lock that a reader releases while a writer waits", VT_TYPE_UINT64);
     all.calls =
         vt_define_attribute("read lock calls", "calls for reading since the one that got the lock", VT_TYPE_UINT64);
+    all.name = vt_define_attribute("lock", "the variable that is the lock, as name@file:line", VT_TYPE_STRING);
     all.condition = vt_define_attribute("condition", "number of the condition variable", VT_TYPE_UINT64);
     atomic_store(&state, 2);
     return &all;

@@ -11,7 +11,7 @@ uint32_t vt_lock_site_of(uintptr_t caller);
 
 /* The attributes of waits; 0: none. Defined by the first call. */
 struct vt_lock_attributes {
-    uint32_t site, holder, condition, read, calls;
+    uint32_t site, holder, condition, read, calls, name;
 };
 const struct vt_lock_attributes *vt_lock_attributes(void);
 

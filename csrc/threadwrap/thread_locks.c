@@ -10,6 +10,7 @@
 #include "../core/process.h"
 
 #define LOCKS (1u << 18)
+#define NAMELESS UINT32_MAX /* the lock is on the heap or a stack */
 
 static int wanted; /* set by the constructor; earlier locks of the program are not recorded */
 
@@ -23,6 +24,7 @@ struct lock {
     uintptr_t at; /* this return address */
     uint32_t asked; /* a thread has waited: the next call notes its stack, too */
     _Atomic uint32_t waiting; /* threads that wait for a condition, or for a lock that another thread has */
+    uint32_t name; /* text with the name of the variable; 0: not asked yet; NAMELESS */
     _Atomic uint32_t readers; /* threads that have a read-write lock for reading */
 };
 
@@ -80,6 +82,16 @@ static inline __attribute__((always_inline)) struct attempt attempt(const volati
     return a;
 }
 
+/* Called by the holder. 0: none. */
+static uint32_t name_of(struct lock *l)
+{
+    if (!l->name) {
+        const uint32_t name = vt_data_site((uintptr_t)atomic_load(&l->address));
+        l->name = name ? name : NAMELESS;
+    }
+    return l->name == NAMELESS ? 0 : l->name;
+}
+
 /* Writes that this thread waited, with the calls of this thread and of the holder before. */
 static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t region)
 {
@@ -88,7 +100,8 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
     const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
     const int was_read = a.waits == WAITS_FOR_READERS && l->count == a.count + 1; /* read_unlock tells it */
     const uint32_t holder = was_read || !l->at ? 0 : l->site ? l->site : vt_lock_site_of(l->at);
-    uint64_t words[6];
+    const uint32_t name = name_of(l);
+    uint64_t words[8];
     unsigned n = 0;
     VT_SET(l->asked, 1);
     if (attributes && attributes->site && own) {
@@ -98,6 +111,10 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
     if (attributes && attributes->holder && holder) {
         words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->holder);
         words[n++] = holder;
+    }
+    if (attributes && attributes->name && name) {
+        words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->name);
+        words[n++] = name;
     }
     words[n++] = VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD);
     words[n++] = word_of(l);

@@ -379,7 +379,7 @@ TYPED = {
     **_tutorial("pipeline", "pipeline.c", "ranks take turns"),
     **_tutorial("io", "writer.c", "does the I/O alone"),
     **_tutorial("openmp", "triangle.c", "at the end of !$omp parallel @triangle.c:24"),
-    **_tutorial("locks", "words.cc", "for the lock of pthread_mutex_lock"),
+    **_tutorial("locks", "words.cc", "for the lock lock (words.cc:21)"),
     **_tutorial(
         "hybrid", "smooth.F90", "ranks 0-1 are idle for",
         # The MPICH of these tests has no Fortran, and each block has a shell of its own.

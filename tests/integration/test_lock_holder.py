@@ -68,6 +68,11 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     assert re.fullmatch(rf"keeper, (.*::)?{holds}(\(\))? \({re.escape(keeps)}\)", found["culprit"])
     assert 0.9 * LOSS <= found["loss_ns"] <= 2 * LOSS  # a busy machine wakes the sleeping keeper late
     shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
+    if what != "condition":
+        name = {"mutex": "lock", "lookup": "table"}.get(what, what)
+        lines = path.read_text().splitlines()
+        line = next(n for n, text in enumerate(lines, 1) if re.match(rf"(static|std::mutex) .*\b{name}\b", text))
+        assert re.search(rf"ms for the lock (.*::)?{name} \({re.escape(source)}:{line}\) of ", shown), shown
     assert re.search(rf"user waits .* in (.*::)?{waits}(\(\S*\))? \({re.escape(uses)}\), 5 times; keeper ", shown), (
         shown
     )

@@ -19,6 +19,7 @@ from support.build.run import record, run, unify
 from support.build.run import vtrace as command
 from support.readers import archive
 from support.tools import PROGRAMS
+from support.users.browser import browser
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.memory_findings import _is_leak
@@ -129,6 +130,32 @@ def test_a_leak_by_its_caller(build: Builder, tmp_path: Path) -> None:
     assert [spare[name] for name in NUMBERS][:4] == [BLOCKS, size, 0, 0]
     said = command(tmp_path, "profile", "blocks", "--by", "allocation").stdout
     assert "the callers of a sample of the allocations are known, so numbers by caller are estimates" in said
+
+
+def test_peak_in_the_report(build: Builder, tmp_path: Path) -> None:
+    """The report draws the bytes at the peak by call path; a trace without memory has no such chart."""
+    program = build("blocks.c", flags=(*FLAGS, "-g"), plain=True)
+    command(tmp_path, "run", "--unify", "--memory", program, "twins")
+    command(tmp_path, "report", "blocks")
+    without = tmp_path / "without"
+    without.mkdir()
+    run(build("blocks.c", flags=FLAGS), without, "once")
+    unify(without, "blocks")
+    command(without, "report", "blocks")
+    with browser(tmp_path / "browser") as page:
+        page.open(tmp_path / "blocks.html")
+        page.until(lambda: page.run("return document.querySelectorAll('#peak.js-plotly-plot').length") == 1)
+        ids, parents, labels, values = page.run(
+            "const [d] = document.getElementById('peak').data; return [d.ids, d.parents, d.labels, d.values]"
+        )
+        page.open(without / "blocks.html")
+        page.until(lambda: page.run("return document.querySelectorAll('.js-plotly-plot').length") > 0)
+        assert page.run("return document.getElementById('peak-part').hidden")
+    label = dict(zip(ids, labels, strict=True))
+    found = {(label.get(parent, ""), name): value for parent, name, value in zip(parents, labels, values, strict=True)}
+    kept, whole = BLOCKS * BYTES, found["", "bytes in use at the peak"]
+    assert kept <= found["work", "malloc"] < kept + BYTES
+    assert kept < whole < 1.1 * kept + 2 * BYTES
 
 
 def test_often_by_its_caller(build: Builder, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ GOOD: dict[str, list[Any]] = {
     "COMM_GRID": [1, b"\4\0\0\0\2\0\0\0", 1],
     "COMM_PEER": [1, 2, 3],
     "METRIC_GROUP": [2, ["faults", "cpu"], ["#", "#"], ["page faults", ""], "ap", True],
+    "DATA_SITE": [3, 0x1000, 0x4000],
 }
 
 
@@ -70,6 +71,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.lost == {(2, 4): 1000}
     assert found.attributes == {1: ("offset", "where", 4)}
     assert found.call_sites == {2: (0x10, 0x20)}
+    assert found.data_sites == {3: (0x1000, 0x4000)}
     assert found.files == {1: "/scratch/data"}
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})

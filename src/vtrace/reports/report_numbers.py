@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis import programs
-from vtrace.analysis.activity import TREE
+from vtrace.analysis.activity import MEMORY, TREE, USER
 from vtrace.analysis.cut_line import cut_line
 from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import activity_bins, path_sums
 from vtrace.analysis.questions.activity_times import Spans
+from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
 from vtrace.analysis.questions.collectives import CollectiveTotals
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -32,6 +33,7 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import counter_charts, spread, topology
+from vtrace.reports.allocation_sheets import by_callers
 from vtrace.reports.metric_sheets import counters_of
 from vtrace.text import shell_command
 
@@ -79,9 +81,12 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
     grid = topology.largest(trace)
     spans = Spans()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
+    blocks = [AllocationBlocks()] if has_blocks(trace) and not window.locations else []  # any thread may free a block
     inside = [CostQuestion()] if trace.contexts.rows or compared else []
     counted = [Increases(trace, wanted)] if (wanted := counters_of(trace)) else []
-    questions: list[AnyQuestion] = [*counted, profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
+    questions: list[AnyQuestion] = [
+        *counted, profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside, *blocks,
+    ]  # fmt: skip
     met = ask(trace, questions, Selection.of(*ends, window.locations))
     costs = inside[0].answer() if inside else None
     if costs is not None and costs.samples.rows:
@@ -94,6 +99,7 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
         "timeline": _timeline(trace, line.answer(), shared, ends), "flame": flame,
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
+        "peak": _peak(trace, blocks[0].answer()) if blocks else None,
         "topology": topology.chart(trace, grid, profile.answer(), spans.answer()) if grid else None,
         "counters": counter_charts.chart(trace, window, increases),
         "spread": spread.chart(trace, window, costs), "run": "", "others": [], "compared": None,
@@ -154,6 +160,30 @@ def _flame(trace: Trace, paths: Table, time: Array, calls: Array) -> dict[str, A
         "path": kept.tolist(), "parent": paths["parent"][kept].tolist(), "time": time[kept].tolist(),
         "calls": calls[kept].tolist(), "name": [str(name) for name in trace.regions["name"][regions]],
         "class": trace.regions["class"][regions].tolist(), "whole": whole,
+    }  # fmt: skip
+
+
+def _peak(trace: Trace, blocks: HeapBlocks) -> dict[str, Any] | None:
+    """The flame graph of the bytes in use when each process's heap is largest; calls: of all blocks of a path."""
+    bytes_of: dict[tuple[str, ...], int] = {}
+    calls_of: dict[tuple[str, ...], int] = {}
+    for (callpath, _), row in by_callers(trace, blocks, blocks.by_path).items():
+        for depth in range(len(callpath) + 1) if row["peak_bytes"] else ():
+            path = callpath[:depth]
+            bytes_of[path] = bytes_of.get(path, 0) + row["peak_bytes"]
+            calls_of[path] = calls_of.get(path, 0) + row["calls"]
+    whole = bytes_of.pop((), 0)
+    if not whole:
+        return None
+    largest = sorted(bytes_of, key=lambda path: (-bytes_of[path], path))[:_PATHS]
+    kept = sorted((path for path in largest if bytes_of[path] * _PATH_SHARE >= whole), key=lambda p: (len(p), p))
+    number = {path: row for row, path in enumerate([(), *kept])}
+    of_memory = set(trace.regions["name"][trace.regions["class"] == MEMORY].tolist())
+    return {
+        "path": [number[path] for path in kept], "parent": [number[path[:-1]] for path in kept],
+        "time": [bytes_of[path] for path in kept], "calls": [calls_of[path] for path in kept],
+        "name": [path[-1] for path in kept], "whole": whole,
+        "class": [MEMORY if path[-1] in of_memory else USER for path in kept],
     }  # fmt: skip
 
 

@@ -6,19 +6,23 @@ pyelftools decodes each entry, which is fifty times slower; one C++ compilation 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-_SUBPROGRAM = 0x2E
+_SUBPROGRAM, _VARIABLE = 0x2E, 0x34
 _WITHOUT_FUNCTIONS = {0x04, 0x1D, 0x48, 0x4109}
 """Tags to skip with DW_AT_sibling: enumerations, inlined subroutines, call sites. Not classes: these contain local
 functions."""
-_SIBLING, _LOW_PC, _RANGES = 0x01, 0x11, 0x55
+_SIBLING, _LOCATION, _LOW_PC, _RANGES = 0x01, 0x02, 0x11, 0x55
 _INDIRECT, _IMPLICIT_CONST, _ADDR = 0x16, 0x21, 0x01
 _ADDRESS_INDEX = {0x1B, 0x29, 0x2A, 0x2B, 0x2C, 0x1F01}
 """Forms that are an index into .debug_addr."""
 _LEB = {0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
 _COUNTED = {0x03: 2, 0x04: 4, 0x0A: 1}
-_LEB_COUNTED = {0x09, 0x18}
+_BLOCK = 0x18
+_LEB_COUNTED = {0x09, _BLOCK}
+_LONGEST = 64
+"""Bytes of a variable's entry before its location."""
 _STRING = 0x08
 _SIZES = {
     0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x19: 0, 0x1C: 4, 0x1E: 16,
@@ -60,17 +64,32 @@ class Unit(NamedTuple):
 
 
 class Functions:
-    """Reads the functions of units. info, abbreviations: the bytes of .debug_info and .debug_abbrev."""
+    """Reads the functions and variables of units. info, abbreviations: the bytes of .debug_info and .debug_abbrev."""
 
     def __init__(self, info: bytes, abbreviations: bytes) -> None:
         self._info = info
         self._abbreviations = abbreviations
         self._tables: dict[tuple[int, int, int], dict[int, _Abbreviation]] = {}
 
+    def variable(self, unit: Unit, location: int) -> int | None:
+        """The offset of the entry of the variable whose location (a block) is at this offset; None: no variable's."""
+        sizes = self._sizes(unit)
+        kinds = self._kinds(unit, sizes)
+        for begin in range(location - 1, max(unit.entries, location - _LONGEST), -1):
+            code, at = _leb(self._info, begin)
+            if code in kinds and kinds[code].tag == _VARIABLE:
+                with suppress(KeyError, IndexError, ValueError):  # no entry begins here
+                    if self._values(at, kinds[code], sizes, (_LOCATION,))[0].get(_LOCATION) == (_BLOCK, location):
+                        return begin
+        return None
+
+    def _sizes(self, unit: Unit) -> dict[int, int]:
+        return _SIZES | dict.fromkeys(_OFFSETS, unit.offset_size) | {_ADDR: unit.address_size}
+
     def of(self, unit: Unit) -> Iterator[DwarfFunction]:
         """All functions of a unit that have code. Raises IndexError or KeyError for a damaged unit."""
         data, at = self._info, unit.entries
-        sizes = _SIZES | dict.fromkeys(_OFFSETS, unit.offset_size) | {_ADDR: unit.address_size}
+        sizes = self._sizes(unit)
         kinds = self._kinds(unit, sizes)
         while at < unit.end:
             begin = at
@@ -122,7 +141,8 @@ class Functions:
     def _values(
         self, at: int, kind: _Abbreviation, sizes: dict[int, int], wanted: tuple[int, ...]
     ) -> tuple[dict[int, tuple[int, int]], int]:
-        """The wanted numeric attributes as name -> (form, value), and the offset of the entry's end."""
+        """The wanted numeric attributes as name -> (form, value; of a block its offset), and the offset of the entry's
+        end."""
         data = self._info
         found = {}
         for name, form in kind.attributes:
@@ -139,8 +159,8 @@ class Functions:
                 value = int.from_bytes(data[begin:at], "little")
                 at += value
             elif form in _LEB_COUNTED:
-                value, at = _leb(data, at)
-                at += value
+                size, value = _leb(data, at)
+                at = value + size
             elif form == _STRING:
                 value, at = 0, data.index(0, at) + 1
             else:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
 """Values of DW_AT_language."""
+_AT_ADDRESS = b"\x09\x03"
+"""The beginning of a variable's location: 9 bytes, DW_OP_addr."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,32 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
             except Exception:  # as below
                 continue
     except Exception:  # pyelftools may raise anything for data that it does not know: no positions then
+        pass
+    return found
+
+
+def variable_positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
+    """The known positions of the declarations of variables that begin at these addresses of the file."""
+    found: dict[int, Position] = {}
+    try:
+        if not elf.has_dwarf_info():
+            return found
+        info = elf.get_dwarf_info(relocate_dwarf_sections=False)
+        entries = _bytes(info.debug_info_sec)
+        functions = Functions(entries, _bytes(info.debug_abbrev_sec))
+        for address in addresses:
+            location = entries.find(_AT_ADDRESS + address.to_bytes(8, "little")) + 1
+            if not location:
+                continue
+            unit = info.get_CU_containing(location)
+            offset = functions.variable(_unit(unit), location)
+            if offset is None:
+                continue
+            attributes, declared_in = _attributes(unit.get_DIE_from_refaddr(offset))
+            line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
+            if line is not None and index is not None:
+                found[address] = Position(_file(info, declared_in, index.value), line.value)
+    except Exception:  # as in positions
         pass
     return found
 

@@ -20,7 +20,7 @@ from vtrace.io.local.heads import open_file
 from vtrace.symbols.debug_files import build_id_of, debug_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.indirect import resolvers
-from vtrace.symbols.lines import Position, positions, statements
+from vtrace.symbols.lines import Position, positions, statements, variable_positions
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.nmfile import at_or_before, read_nm
 from vtrace.symbols.outlined import with_outlined_names
@@ -33,6 +33,7 @@ _SYMBOL = np.dtype(
 )
 """Elf64_Sym."""
 _FUNCTION_TYPES = (2, 10)
+_VARIABLE_TYPES = (1,)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
 """By STB_ number: at one address, a global symbol wins over a weak one, and a weak one over a local one."""
 
@@ -204,9 +205,23 @@ def _functions(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, F
     return found
 
 
-def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
-    """Address -> start and symbol of the function that contains the address."""
-    table, strings = _table(elf)
+def variables(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, Function]:
+    """Address -> the variable that contains the address: name, symbol, file and line."""
+    elf = debug_file(elf, path)[1]
+    holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64), _VARIABLE_TYPES)
+    where = variable_positions(elf, sorted({start for start, _ in holders.values()}))
+    found = {}
+    for address, (start, symbol) in holders.items():
+        at = where.get(start, Position())
+        found[address] = Function(readable(symbol, fortran=False), symbol, at.file, at.line)
+    return found
+
+
+def function_holders(
+    elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]], types: tuple[int, ...] = _FUNCTION_TYPES
+) -> dict[int, tuple[int, str]]:
+    """Address -> start and symbol of the function, or another object of these types, that contains the address."""
+    table, strings = _table(elf, types)
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
     values = distinct(table["value"])
     found = {}
@@ -222,20 +237,20 @@ def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64
 
 def function_sizes(elf: ELFFile, starts: Collection[int]) -> dict[int, int]:
     """The sizes in bytes of the functions that begin at these addresses."""
-    table, _ = _table(elf)
+    table, _ = _table(elf, _FUNCTION_TYPES)
     found: dict[int, int] = {}
     for symbol in table[np.isin(table["value"], np.array(sorted(starts), np.uint64))]:
         found[int(symbol["value"])] = max(int(symbol["size"]), found.get(int(symbol["value"]), 0))
     return found
 
 
-def _table(elf: ELFFile) -> tuple[Array, bytes]:
-    """The defined functions of the symbol table, and the string table with their names."""
+def _table(elf: ELFFile, types: tuple[int, ...]) -> tuple[Array, bytes]:
+    """The defined symbols of these types in the symbol table, and the string table with their names."""
     section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
     if elf.elfclass != 64 or not elf.little_endian or section is None:
         return np.empty(0, _SYMBOL), b""
     table = np.frombuffer(section.data(), _SYMBOL)
-    table = table[np.isin(table["info"] & 15, _FUNCTION_TYPES) & (table["section"] != 0)]
+    table = table[np.isin(table["info"] & 15, types) & (table["section"] != 0)]
     return table, elf.get_section(section["sh_link"]).data()
 
 
@@ -252,6 +267,6 @@ def function_names(path: Path, known: Collection[str]) -> set[str]:
         elf = _elf(stream)
         if elf.get_section_by_name(".symtab") is None:
             raise ValueError("no symbol table")
-        table, strings = _table(elf)
+        table, strings = _table(elf, _FUNCTION_TYPES)
     symbols = {_text(strings, start) for start in distinct(table["name"]).tolist()} - {"", *known}
     return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}

@@ -55,6 +55,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["COMM_GRID"], 3, struct.pack("<I", 1), 1],
     [D["COMM_PEER"], 3, 1, 2],
     [D["METRIC_GROUP"], 4, ["page-faults", "cpu"], ["#", "#"], ["page faults", "number of the CPU"], "ap", True],
+    [D["DATA_SITE"], 3, 0x400010, 0x404010],
 ]
 # Kind, delta, id, payload; values of the record's item besides kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]

@@ -45,6 +45,13 @@ class _Calls:
             return place_text(self.facts.trace, self.waits.paths, path)
         return str(known or "")
 
+    def lock(self, mine: Table) -> str:
+        """The name and place of the lock of these waits, and a space; "" if they are several or if it has no name."""
+        names = {self.strings.get(number, "") for number in mine["lock"].tolist()}
+        name, _, place = names.pop().partition("@") if len(names) == 1 else ("", "", "")
+        known = Site(name, place)
+        return f"{known} " * bool(name)
+
     def groups(self) -> Iterator[Table]:
         """The waits by the place of the call that waits."""
         texts = np.array([self.text(*pair) for pair in zip(*self._pairs("site", "path"), strict=True)])
@@ -135,7 +142,7 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) 
     path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
     at = calls.text(int(mine["site"][longest]), path)
     more, words = behind.more(mine)
-    text = _waiting(facts, mine, f"for the lock of {at}") + words
+    text = _waiting(facts, mine, f"for the lock {calls.lock(mine)}of {at}") + words
     thread = culprits_text(facts.trace, culprits_of(facts, mine))
     holds = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]
     holds = holds[holds >= 0]

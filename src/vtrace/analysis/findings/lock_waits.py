@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 SITE, HOLDER, CONDITION_NUMBER = "lock call site", "holder call site", "condition"
 READ, READ_CALLS = "read lock", "read lock calls"
-ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS)
+LOCK = "lock"
+ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS, LOCK)
 """Attributes of the Enter of calls about conditions, and of the ThreadAcquireLock that ends a wait: strings that name a
-stack, and the number of a condition. Of the Enter by which a reader releases a lock for which a writer waits: the
-number of the lock, and the reader's calls for reading since the one that got it, which SITE names."""
-_COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns".split()
+stack, and the number of a condition. LOCK: a string, the name of the variable that is the lock. Of the Enter by which a
+reader releases a lock for which a writer waits: the number of the lock, and the reader's calls for reading since the
+one that got it, which SITE names."""
+_COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns lock".split()
 
 
 def has_sites(trace: Source) -> bool:
@@ -87,7 +89,7 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["begin"], "left")
     given = {tuple(row[[0, 2, 3]].tolist()): row for row in released}
     taken = {tuple(row[[0, 2, 3]].tolist()): row for row in acquired}
-    sites, by_sites = events.value(SITE), events.value(HOLDER)
+    sites, by_sites, names = events.value(SITE), events.value(HOLDER), events.value(LOCK)
     numbers = {key: number for number, key in enumerate(taken)}
     readers, calls = _Readers(events), np.concatenate([events.calls, events.reads])
     calls = calls[np.lexsort((calls["begin"], calls["location"]))]
@@ -109,6 +111,7 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
         found.append((
             int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(calls, holder, since), begin,
             when - begin, sites.get((location, when), -1), by_site, number, left - since if since >= 0 else -1,
+            names.get((location, when), -1),
         ))  # fmt: skip
     return found
 
@@ -141,13 +144,13 @@ def condition_waits(events: LockEvents, mine: Array, signals: Array) -> list[tup
         where = sites.get((int(by["location"]), int(by["begin"])), -1)
         time = int(by["begin"]) - begin
         found.append((int(call["kind"]), int(call["path"]), location, int(by["location"]), int(by["path"]), begin, time,
-                      sites.get((location, begin), -1), where, -1, -1))  # fmt: skip
+                      sites.get((location, begin), -1), where, -1, -1, -1))  # fmt: skip
     return found
 
 
 def table(rows: list[tuple[int, ...]], paths: Table) -> Table:
     """The table of single waits: kind, path, location, begin, time_ns; of the holder or signaller partner,
-    partner_path; ids of strings site, by_site; hold, hold_ns: number and length of the time that the lock was held for.
-    -1: unknown."""
+    partner_path; ids of strings site, by_site; hold, hold_ns: number and length of the time that the lock was held for;
+    lock: id of the string with the lock's name. -1: unknown."""
     columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
     return Table(dict(zip(_COLUMNS, columns, strict=True)), paths=paths)

@@ -109,18 +109,26 @@
   }
 
   function drawFlame() {
-    const flame = data.flame;
-    if (!flame.path.length) { hide('s-flame'); return; }
-    const inside = new Map(), depth = new Map([[0, 0]]);
+    if (!data.flame.path.length) { hide('s-flame'); return; }
+    drawPaths('flame', data.flame, 'all calls', (time) => seconds(time / 1e9));
+  }
+
+  function drawPeak() {
+    if (!data.peak) { byId('peak-part').hidden = true; return; }
+    drawPaths('peak', data.peak, 'bytes in use at the peak', bytes);
+  }
+
+  // The tree of call paths, by time or another number; text: of such a number.
+  function drawPaths(id, flame, all, text) {
+    const depth = new Map([[0, 0]]);
     flame.parent.forEach((parent, i) => depth.set(flame.path[i], depth.get(parent) + 1));
     const deepest = Math.max(...depth.values());
-    flame.path.forEach((path, i) => inside.set(path, i));
     const share = (time) => `${((100 * time) / flame.whole).toPrecision(3)} %`;
-    draw('flame', [{
+    draw(id, [{
       type: 'icicle', ids: ['0', ...flame.path.map(String)], parents: ['', ...flame.parent.map(String)],
-      labels: ['all calls', ...flame.name.map((name) => short(name.replace('!$omp ', '')))], values: [flame.whole, ...flame.time], branchvalues: 'total', sort: false,
-      hovertext: [`all calls<br>${seconds(flame.whole / 1e9)}`, ...flame.name.map((name, i) =>
-        `${short(name, 120)}<br>${seconds(flame.time[i] / 1e9)}, ${share(flame.time[i])}<br>${number(flame.calls[i])} calls`)],
+      labels: [all, ...flame.name.map((name) => short(name.replace('!$omp ', '')))], values: [flame.whole, ...flame.time], branchvalues: 'total', sort: false,
+      hovertext: [`${all}<br>${text(flame.whole)}`, ...flame.name.map((name, i) =>
+        `${short(name, 120)}<br>${text(flame.time[i])}, ${share(flame.time[i])}<br>${number(flame.calls[i])} calls`)],
       hoverinfo: 'text', textinfo: 'label', tiling: {orientation: 'v', pad: 1}, pathbar: {thickness: 22},
       marker: {colors: [outside(), ...flame.class.map(colour)], line: {width: 0.5, color: dark() ? '#16181c' : '#fff'}},
       textfont: {color: '#000'}, insidetextfont: {color: ['', ...flame.class].map((c) => (c === '' ? undefined : data.styles[c].light_text ? '#fff' : '#000'))},
@@ -452,7 +460,7 @@
     }
   }
 
-  const all = [drawClasses, drawDifferences, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap, drawCounters];
+  const all = [drawClasses, drawDifferences, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap, drawPeak, drawCounters];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import PlaceFrames, find_frames
-from vtrace.symbols.symbols import Symbols
+from vtrace.symbols.symbols import Function, Symbols, by_file, variables
 from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitions, RegionAt
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
@@ -80,6 +81,28 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
     inlined = find_frames(symbols, (place for place in wanted if _in_header(place, symbols)))
     for known, sites in zip(definitions, found, strict=True):
         known.texts = known.texts | {number: _text(stack, symbols, inlined) for number, stack in sites.items()}
+
+
+def name_variables(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
+    """Adds the names of variables, name@file:line, to the texts of each process; "" for those without a symbol."""
+    definitions = [known for known in definitions if known.data_sites]
+    sites: list[dict[int, Place]] = []
+    for known in definitions:
+        of_code = places(known.modules, np.empty(0, np.uint32), np.array([*known.data_sites.values()], np.uint64)[:, 0])
+        moved = zip(known.data_sites.items(), of_code, strict=True)
+        sites.append({n: Place(code.file, code.address + at - where) for (n, (where, at)), code in moved})
+    found: dict[Place, Function] = {}
+    for file, addresses in by_file(place for one in sites for place in one.values()):
+        of_file = symbols.with_file(file, partial(variables, path=file[0], addresses=addresses))
+        found |= {Place(file, address): variable for address, variable in (of_file or {}).items()}
+    for known, one in zip(definitions, sites, strict=True):
+        known.texts = known.texts | {n: _variable(found.get(place)) for n, place in one.items()}
+
+
+def _variable(variable: Function | None) -> str:
+    if variable is None:
+        return ""
+    return f"{variable.name}@{variable.file}:{variable.line}" if variable.file else variable.name
 
 
 def _in_header(place: Place, symbols: Symbols) -> bool:

@@ -17,7 +17,7 @@ from vtrace.parallel.exchange import Step, agree, ask_all
 from vtrace.parallel.ranks import Ranks
 from vtrace.symbols.nmfile import nm_files
 from vtrace.symbols.symbols import Symbols
-from vtrace.unify.merge.code_addresses import name_call_sites
+from vtrace.unify.merge.code_addresses import name_call_sites, name_variables
 from vtrace.unify.merge.comm_identity import MOST_NESTED, Identifier, Intercomms, IntercommStep
 from vtrace.unify.merge.communicators import ConnectionStep, IdentityStep, MemberStep, MpiProcesses
 from vtrace.unify.merge.context_tree import find_contexts
@@ -118,6 +118,7 @@ def _merge_regions(
     unknown_region = len(_fill(regions, ranks))
     agree(InlinedStep(symbols, regions.called, definitions), ranks)
     name_call_sites(known, symbols)
+    name_variables(known, symbols)
     steps = None
     if samples:
         frames = FrameStep(builders, symbols, definitions)

@@ -261,6 +261,7 @@ class ProcessDefinitions:
     lost: dict[tuple[int, int], int] = field(default_factory=dict)
     """Lost events that no record counts, by location and reason (LOST_REASONS)."""
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    data_sites: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Addresses of calls, by the id of the text with their places."""
     offsets: list[ClockOffset] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
@@ -342,6 +343,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.lost[values[0], values[1]] = values[2]
         case "CALL_SITE":
             found.call_sites[values[0]] = struct.unpack(f"<{len(values[1]) // 8}Q", values[1][: len(values[1]) & ~7])
+        case "DATA_SITE":
+            found.data_sites[values[0]] = values[1], values[2]
         case "CLOCK_OFFSET":
             found.offsets.append(ClockOffset(*values))
         case "NOTE":
@@ -358,8 +361,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
 
 _INHERITED = (
     "regions", "comms", "members", "comm_names", "grids", "comm_peers", "metrics", "metric_groups", "attributes",
-    "files", "handles", "windows", "window_names", "groups", "regions_at", "call_sites", "texts", "markers",
-    "user_comms", "members_of", "python_codes",
+    "files", "handles", "windows", "window_names", "groups", "regions_at", "call_sites", "data_sites", "texts",
+    "markers", "user_comms", "members_of", "python_codes",
 )  # fmt: skip
 """The tables whose definitions a forked child inherits."""
 
