@@ -168,6 +168,7 @@ def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[P
         ("starved_pool", starved, locks, pool),
         ("long_task", Cause(kind="thread_imbalance", function="chemistry", loss=0.010 * ms * (n - 1)), plain, pool),
         ("healthy_pool", None, (*plain, *locks), pool),
+        ("healthy_producer", None, ("cc", "cc locks"), pool),
     ]
     if computes:
         rows = [row for row in rows if row[1] is None or row[0] == "uneven_threads"]

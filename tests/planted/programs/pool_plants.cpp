@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <queue>
 #include <thread>
@@ -51,6 +52,7 @@ class Pool
         tasks.push(std::move(task));
         some.notify_one();
     }
+    void also_run(std::function<void()> function) { threads.emplace_back(std::move(function)); }
     ~Pool()
     {
         {
@@ -97,6 +99,17 @@ static void healthy_pool()
     for (int i = 0; i < steps * count; i++) pool.add([] { compute(BASE); });
 }
 
+static void healthy_producer() /* a thread makes all tasks at once, and ends */
+{
+    std::promise<void> made;
+    Pool pool(count);
+    pool.also_run([&] {
+        for (int i = 0; i < steps * count; i++) pool.add([] { compute(BASE); });
+        made.set_value();
+    });
+    made.get_future().wait();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2) steps = atoi(argv[2]);
@@ -105,5 +118,6 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "starved_pool")) starved_pool();
     else if (!strcmp(argv[1], "one_result")) one_result();
     else if (!strcmp(argv[1], "long_task")) long_task();
+    else if (!strcmp(argv[1], "healthy_producer")) healthy_producer();
     else healthy_pool();
 }

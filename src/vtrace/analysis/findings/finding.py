@@ -30,6 +30,8 @@ _WHOLE_RUN = ("score",)
 """Commands that show no part of a run."""
 _KEYS = "kind loss_ns share region callpath ranks culprit certainty caveats action command".split()
 """The keys of a finding in JSON."""
+_LARGE = 0.05
+"""The least share of a large loss."""
 LEAST = 0.01
 """The least share of a finding that a diagnosis shows."""
 
@@ -136,8 +138,13 @@ def archive_word(anchor: Path) -> str:
 
 
 def largest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings in the order in which reports show them."""
-    return sorted(findings, key=lambda finding: -finding.loss_ns)
+    """The findings in the order in which reports show them: the largest loss first, but those of the machine, which
+    stretch the run, after losses of the program that are large in the rest of the run."""
+    of_machine = [one for one in findings if kind_of(one.kind).of_machine]
+    ordered = sorted(findings, key=lambda one: -one.loss_ns)
+    least = _LARGE * (1 - sum(one.share for one in of_machine))
+    first = [one for one in ordered if of_machine and one not in of_machine and one.loss_ns and one.share >= least]
+    return first + [one for one in ordered if one not in first]
 
 
 def store_findings(trace: Source, findings: Sequence[Finding], notes: Sequence[str]) -> None:

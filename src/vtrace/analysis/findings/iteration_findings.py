@@ -12,10 +12,9 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text, named_place, part_of
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text, named_place
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Array
 
 _EXAMINED, _MOST, _DRIFT = 8, 3, 1.2
 """The most outliers to examine, the most findings about them, and the least growth of the time of an iteration."""
@@ -23,6 +22,8 @@ _SOME = 0.01
 """A process loses time if it loses this part of the largest loss of a process."""
 _PERIODIC, _LISTED = 3, 4
 """At least so many outliers at equal distances are periodic; a sentence lists so many others."""
+_EXPLAINED = 0.5
+"""The least share of the loss of a slow iteration that its call path explains."""
 _SIMILAR = 0.25
 """Periodic outliers lose at least this part of the largest loss of an outlier."""
 _REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
@@ -68,14 +69,12 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, iterations, *last)
     where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
-    every = _waited(facts, iterations, [*range(len(iterations.locations))]), iterations.times.clip(0)
-    waited, longer = (float(each[len(each) // 2 :].sum() - each[: len(each) // 2].sum()) for each in every)
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
         "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
         text=f"iterations of {_loop_text(iterations)} take longer and longer: {growth}",
         region=iterations.region, source=iterations.source, callpath=iterations.path, culprit=culprit,
-        certainty=ESTIMATE, processor_ns=round(loss * part_of(waited, longer)), start=begin, stop=None,
+        certainty=ESTIMATE, start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )  # fmt: skip
 
@@ -123,7 +122,7 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     lost = np.sum([iterations.lost(*run) for run in runs], axis=0)
     loss, losers = int(lost.sum()), np.array(iterations.locations)[lost >= _SOME * lost.max()]
     rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
-    times, median = iterations.table["time_ns"][rows], iterations.median
+    times, median = iterations.longest[rows], iterations.median
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
     place = _place(facts, iterations, slow, runs)
     culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
@@ -133,31 +132,21 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
         "slow_iterations", loss, 0, locations=losers,
         text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}{called}, {more}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
-        certainty=ESTIMATE, processor_ns=round(loss * _processor_share(facts, iterations, outliers)),
+        certainty=ESTIMATE, processor_ns=loss * _is_disturbed(facts, iterations, outliers),
         start=slow.begin, stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
     )  # fmt: skip
 
 
-def _waited(facts: RunFacts, iterations: Iterations, columns: list[int]) -> Array:
-    """(iterations, columns) ns that some locations waited for a processor in each iteration, in work and in MPI."""
-    begins, times = iterations.begins[:, columns], iterations.times[:, columns].clip(0)
-    at = np.broadcast_to(np.array(iterations.locations)[columns], begins.shape).ravel()
-    waited = facts.waited_between(at, begins.ravel(), (begins + times).ravel(), in_mpi=True)
-    return waited.reshape(begins.shape)
-
-
-def _processor_share(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> float:
-    """The share of waits for a processor, above those of the other iterations, in the time that slow iterations take
-    longer, where they take longest."""
-    column = iterations.locations.index(outliers.slow.locations[0])
-    waited, done = _waited(facts, iterations, [column])[:, 0], iterations.times[:, column] >= 0
-    slow = np.zeros(len(waited), bool)
-    for first, last in outliers.runs:
-        slow[first : last + 1] = True
-    usual = waited[done & ~slow]
-    more = waited[slow].sum() - (usual.mean() if len(usual) else 0) * np.count_nonzero(slow & done)
-    return part_of(more, sum(int(iterations.lost(*run)[column]) for run in outliers.runs))
+def _is_disturbed(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:
+    """True if waits for a processor took longer than the slow iterations lose without them, and no work explains this
+    loss: then processes wait for waits that are unknown."""
+    slow, column = outliers.slow, iterations.locations.index(outliers.slow.locations[0])
+    lost = [int(iterations.lost(*run)[column]) for run in outliers.runs]
+    rows = np.concatenate([np.arange(first, last + 1) for first, last in outliers.runs])
+    waited = int((iterations.times - iterations.net)[rows, column].sum())
+    works = not facts.waiting[slow.path] and slow.more >= _EXPLAINED * max(lost)
+    return waited >= sum(lost) and not works
 
 
 def _numbers_text(runs: list[tuple[int, int]]) -> str:

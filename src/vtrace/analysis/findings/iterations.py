@@ -43,6 +43,8 @@ cluster and not iterations."""
 _MOST = 4_000_000
 """The most calls of all processes to compare."""
 _BASES = ("calls", "from one call to the next")
+_FEW_WAITS, _WAITING = 0.01, 8
+"""The share of waits for a processor from which on iterations are compared without them; of how many processes."""
 _BURSTS, _REGULAR = 8, 0.8
 """The most bursts of calls in a turn of a loop; the least part of long times with equal distances, and of the run."""
 
@@ -55,7 +57,9 @@ class Iterations:
     contains an iteration, or "every N calls" if calls come in bursts. table: rows iteration, begin, end (ns, of all
     processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times:
     (iterations, locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like
-    times. slow: ranges of outlier iterations: first, last (inclusive), without iterations in which a process did not
+    times. net: times without the longest wait of a process for a processor meanwhile: the own one, or one at work,
+    for which others may wait.
+    slow: ranges of outlier iterations: first, last (inclusive), without iterations in which a process did not
     record. drift: the median time of the last quarter divided by that of the first quarter; 1 with fewer than 8
     iterations. usual_rows: the iterations that drift compares: no outliers, all processes recorded.
     """
@@ -68,18 +72,25 @@ class Iterations:
     times: Array
     begins: Array
     locations: list[int]
+    net: Array
     slow: list[tuple[int, int]] = field(default_factory=list)
     drift: float = 1.0
     usual_rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def median(self) -> float:
-        """The median over all iterations of the slowest process's time, ns."""
-        return _median(self.table["time_ns"]) if self.table.rows else 0.0
+        """The median over all iterations of the slowest process's net time."""
+        return _median(self.longest) if self.table.rows else 0.0
+
+    @property
+    def longest(self) -> Array:
+        """(iterations,) ns of the slowest process in net."""
+        found: Array = self.net.max(axis=1, initial=-1)
+        return found
 
     def lost(self, first: int, last: int) -> Array:
         """(locations,) ns that each process loses in these iterations, by its own median iteration."""
-        part = self.times[first : last + 1]
+        part = self.net[first : last + 1]
         found: Array = np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum(axis=0)
         return found
 
@@ -91,7 +102,7 @@ class Iterations:
         """ns that all processes together lose since iterations take longer than in the first quarter: by the medians of
         the quarters of each process, where these differ by more than the scatter of both. 0 if a quarter is faster than
         the one before."""
-        first, *later = np.array_split(self.times[self.usual_rows], 4)
+        first, *later = np.array_split(self.net[self.usual_rows], 4)
         slowest = [_centre(each.max(axis=1)) for each in (first, *later)]
         if any(after < before - np.hypot(error, other) for (before, error), (after, other) in pairwise(slowest)):
             return 0
@@ -106,8 +117,8 @@ class Iterations:
     @cached_property
     def _usual(self) -> Array:
         """(locations,) ns of the median iteration of each process; see _median."""
-        middle = (len(self.times) - 1) // 2, len(self.times) // 2
-        ordered = np.partition(np.maximum(self.times, 0), middle, axis=0)
+        middle = (len(self.net) - 1) // 2, len(self.net) // 2
+        ordered = np.partition(np.maximum(self.net, 0), middle, axis=0)
         found: Array = (ordered[middle[0]] + ordered[middle[1]]) / 2
         return found
 
@@ -312,7 +323,8 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             iterations = _without_bursts(facts, row, _iterations(facts, row, basis, calls), calls)
-            if iterations.median * iterations.table.rows >= _EVEN * covered / len(calls):
+            usual = _median(iterations.table["time_ns"])
+            if usual * iterations.table.rows >= _EVEN * covered / len(calls):
                 return iterations
     known.lines += [
         _too_many(facts.region(row)) for (row, _), each in zip(tried, questions, strict=True) if each.dropped
@@ -329,9 +341,26 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
 
 
 def _iterations(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
-    iterations = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
+    known = _table(calls, basis)
+    net = _without_waits(facts, *known[1:])
+    iterations = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *known, net)
     _mark_outliers(iterations, _unrecorded(facts.trace, iterations.times, iterations.begins, iterations.locations))
     return iterations
+
+
+def _without_waits(facts: RunFacts, times: Array, begins: Array, locations: list[int]) -> Array:
+    """(iterations, locations) ns of Iterations.net. Of the processes that wait most."""
+    waited = facts.waited_at_work()[locations]
+    if not len(times) or waited.sum() < _FEW_WAITS * facts.whole:
+        return times
+    start, end = begins.ravel(), (begins + times.clip(0)).ravel()
+    own = np.broadcast_to(np.array(locations), times.shape).ravel()
+    longest = facts.waited_between(own, start, end, in_mpi=True)
+    for column in np.argsort(-waited)[:_WAITING].tolist():
+        at = np.full(len(start), locations[column])
+        np.maximum(longest, facts.waited_between(at, start, end), out=longest)
+    found: Array = np.where(times >= 0, np.maximum(0, times - longest.reshape(times.shape)), times).astype(np.int64)
+    return found
 
 
 def _without_bursts(facts: RunFacts, row: int, iterations: Iterations, calls: dict[int, Array]) -> Iterations:
@@ -486,7 +515,7 @@ def _outliers(time: Array) -> Array:
 
 def _mark_outliers(iterations: Iterations, unrecorded: Array) -> None:
     """Finds outliers and drift. unrecorded: (iterations,) bool, iterations that are neither."""
-    time = iterations.table["time_ns"].astype(np.float64)
+    time = iterations.longest.astype(np.float64)
     slow = _outliers(time)
     for row in np.flatnonzero(slow & ~unrecorded).tolist():
         if iterations.slow and row - iterations.slow[-1][1] <= 1:

@@ -18,6 +18,8 @@ from vtrace.console import some
 
 _MOSTLY, _PARTLY = 0.75, 0.05
 """The share of a loss that waits for a processor explain, from which on the loss is theirs, or is told without them."""
+_COMPARED, _NEARLY_ALL = "imbalance", 0.95
+"""A kind of findings whose rest was compared without waits, and the share of waits from which on nothing is left."""
 _MUCH = 0.15
 """A thread with this share of the waits is named."""
 _HALF = 0.5
@@ -28,6 +30,7 @@ state(
         "threads that could run wait for a processor that other programs or threads use; losses that this explains are "
         "not told again",
         about=("waits", "processor"),
+        of_machine=True,
         action="run where nothing else runs, with at most one thread per core, or pin the threads",
     ),
     FindingKind(
@@ -43,7 +46,8 @@ def with_processor_waits(diagnosis: Diagnosis, findings: Sequence[Finding]) -> I
     """The findings; in place of those that waits for a processor explain, one finding about these waits."""
     facts, largest = diagnosis.facts, 0
     for one in findings:
-        if one.loss_ns and one.processor_ns >= _MOSTLY * one.loss_ns:
+        mostly = _NEARLY_ALL if one.kind == _COMPARED else _MOSTLY
+        if one.loss_ns and one.processor_ns >= mostly * one.loss_ns:
             largest = max(largest, one.processor_ns)
         elif one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
             yield _rest(one)

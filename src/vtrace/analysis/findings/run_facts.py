@@ -328,8 +328,11 @@ class RunFacts:
     ) -> int:
         """The part of a loss of others (ns) that waits for a processor explain, by their share in the ns that some
         locations take longer: at most as much as each of the others would wait for these waits. times, waited:
-        (locations,) ns in the place that is compared, and of these without a processor."""
+        (locations,) ns in the place that is compared, and of these without a processor. All of the loss, if the slow
+        ones take about as long as the others but for these waits."""
         longer, more = (float(of[slow].mean() - (of[others].mean() if len(others) else 0)) for of in (times, waited))
+        if more > _LARGE * longer and longer - more < _EVEN * float((times - waited)[slow].mean()):
+            return loss
         return round(min(loss * part_of(more, longer), max(0.0, more) * max(1, len(others))))
 
     def spent_in(self, paths: Array) -> Array:
@@ -402,6 +405,8 @@ def part_of(part: float, whole: float) -> float:
     return min(1.0, part / whole) if whole > 0 else 1.0
 
 
+_LARGE, _EVEN = 0.5, 0.1
+"""The share of waits in a difference from which on the rest must be so large by the time of the slower locations."""
 _NAMED = 3
 """A sentence names at most so many processes without ranks."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
-from vtrace.analysis.table import Table
+from vtrace.analysis.table import Array, Table, add_up
 
 _LOST = 0.5
 """Processes that lose this part of the largest loss of a process are compared."""
@@ -66,12 +67,13 @@ def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) ->
 
 
 def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> Iterator[_Growth]:
-    whole = _by_name(facts, iterations.locations, {at: int(facts.times[at, -1]) for at in iterations.locations})
+    whole = _by_name(facts, iterations.locations, facts.times[:, -1])
     counts = np.count_nonzero(iterations.times >= 0, axis=0)
     for begin, end, columns in _windows(iterations, first, last):
         number = {iterations.locations[column]: column for column in columns}
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
-        outside = {at: end - begin - int(part.exclusive([at]).sum()) for at in number}
+        n = part.numbers
+        outside = end - begin - add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
         for (location, names), (ns, row) in _by_name(part, [*number], outside).items():
             here = np.count_nonzero(iterations.times[first : last + 1, number[location]] >= 0)
             usual, path = whole.get((location, names), (0, 0))
@@ -99,19 +101,33 @@ def _calls(facts: RunFacts, window: Selection) -> RunFacts:
     """The call tree of a selection, without other facts, which take a time for each location of the trace."""
     tree = CallTree()
     ask(facts.trace, [tree], window)
-    return RunFacts(facts.trace, window, *tree.answer(), Table({}), np.empty((0, 0)))
+    part = RunFacts(facts.trace, window, *tree.answer(), Table({}), np.empty((0, 0)))
+    part.processor_waits = facts.processor_waits
+    return part
+
+
+def _waited(facts: RunFacts) -> Counter[tuple[int, int]]:
+    """The ns of waits for a processor by location and call path."""
+    waits, found = facts.processor_waits, Counter[tuple[int, int]]()
+    columns = waits.location, facts.path_of_wait, waits.within(facts.window.start, facts.window.stop)
+    for location, path, ns in zip(*(column.tolist() for column in columns), strict=True):
+        found[location, path] += round(ns)
+    return found
 
 
 def _by_name(
-    facts: RunFacts, locations: list[int], outside: dict[int, int]
+    facts: RunFacts, locations: list[int], outside: Array
 ) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
-    """Exclusive ns, and the row of the path, by location and the names of the path. outside: ns outside of recorded
-    calls, by location; these have no names."""
+    """Exclusive ns without waits for a processor, and the row of the path, by location and the names of the path.
+    outside: (locations,) ns outside of recorded calls; these have no names."""
     known: dict[int, tuple[str, ...]] = {}
-    found: dict[tuple[int, tuple[str, ...]], tuple[int, int]] = {(at, ()): (ns, 0) for at, ns in outside.items()}
+    waited = _waited(facts)
+    found: dict[tuple[int, tuple[str, ...]], tuple[int, int]] = {
+        (at, ()): (max(0, int(outside[at]) - waited[at, 0]), 0) for at in locations
+    }
     for row in facts.numbers.take(np.isin(facts.numbers["location"], locations)).records():
         path = row["path"]
         if path not in known:
             known[path] = facts.names(path)
-        found[row["location"], known[path]] = (row["exclusive"], path)
+        found[row["location"], known[path]] = (max(0, row["exclusive"] - waited[row["location"], path]), path)
     return found

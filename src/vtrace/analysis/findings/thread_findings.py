@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.findings.culprits import BARRIERS, behind_locks, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
@@ -16,7 +17,7 @@ from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_t
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Table, add_up
+from vtrace.analysis.table import Array, Table, add_up
 
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 _UNEVEN, _CLEARLY = 0.1, 1.5
@@ -151,11 +152,24 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     yield _finding(facts, "omp_serial", waits, path, text=text)
 
 
+def _functions(facts: RunFacts) -> Array:
+    """(locations,) the region of the outermost function of the program in which a location spends most time; -1: not
+    recorded."""
+    n = facts.numbers.take(((facts.paths["parent"] == 0) & (CLASS_OF[facts.activity] == USER))[facts.numbers["path"]])
+    found = np.full(facts.trace.locations.rows, -1)
+    order = np.argsort(n["inclusive"], kind="stable")
+    found[n["location"][order]] = facts.paths["region"][n["path"][order]]
+    return found
+
+
 @rule()
 def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """Threads that end before others with which they are joined."""
-    facts = diagnosis.facts
-    for waits, path, loss in by_region(diagnosis.thread_waits, EARLY_END):
+    """Threads that end before others with which they are joined. Threads that run another function do other work."""
+    facts, known = diagnosis.facts, diagnosis.thread_waits
+    runs = _functions(facts)
+    own, theirs = runs[known["location"]], np.append(runs, -1)[known["partner"]]
+    same = (own == theirs) | (own < 0) | (theirs < 0)
+    for waits, path, loss in by_region(known.take(same), EARLY_END):
         culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
         culprit, until = culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
