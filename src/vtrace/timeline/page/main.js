@@ -8,6 +8,7 @@ import {installBar} from './panels/bar.js';
 import {installHistory} from './hands/history.js';
 import {installKeys} from './hands/keys.js';
 import {installMouse} from './hands/mouse.js';
+import {installWaiting} from './hands/waiting.js';
 import {installPanels} from './panels/panels.js';
 import {element, byId, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
@@ -61,6 +62,7 @@ async function start(traces) {
   installPanels(app);
   installMouse(app);
   installKeys(app);
+  installWaiting(app);
   installHistory(app, fragment, (text) => values(text, traces.length));
   new ResizeObserver(() => {
     const box = byId('chart').getBoundingClientRect();
