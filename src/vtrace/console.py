@@ -32,7 +32,7 @@ _LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
 """Seconds between two lines of progress: with --progress, and without."""
 _LATER = 0.001
 """Seconds until an interrupt that was lost in a callback is repeated."""
-_BAR_DELAY, _REDRAWN = 2.0, 0.1
+_BAR_DELAY, _REDRAWN = 1.0, 0.1
 """Seconds until a terminal shows a bar without --progress, and between two drawings of a bar."""
 _BAR = 20
 """Width of a bar in characters."""
@@ -163,6 +163,11 @@ class Console:
     def _say(self, text: str) -> None:
         told = fold(plain(text), f"{self.name}: ", "  ", width=terminal_width(sys.stderr))
         click.echo(f"{_ERASE if _drawn else ''}{told}", err=True)
+
+    @property
+    def shows_bars(self) -> bool:
+        """True if steps draws a bar for work that takes long, and none is drawn already."""
+        return self.level >= NORMAL and sys.stderr.isatty() and _has_control() and not _drawn
 
     @contextmanager
     def steps(self, label: str, total: int, unit: str = "steps") -> Iterator[Callable[[int], None]]:

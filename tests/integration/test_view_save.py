@@ -8,6 +8,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -209,3 +211,40 @@ def test_what_does_not_fit_is_said(
     made("small.html")
     assert (tmp_path / "small.html").stat().st_size <= size - 2000
     assert page.complaints() == []
+
+
+def test_waiting_is_said(archive: Path, page: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A panel whose answer takes long says that the server reads the trace, and how far it is."""
+    from vtrace.commands import view as command
+    from vtrace.timeline.panel_data import PanelData
+    from vtrace.timeline.server import Server
+    from vtrace.timeline.viewer_site import ViewerSite
+
+    site, go_on, answer = (
+        ViewerSite([lambda: command._shown(str(archive), command.WHOLE, QUIETLY)]),
+        Event(),
+        PanelData.answer,
+    )
+
+    def slowly(*words: Any) -> Any:
+        with site.shown[0].reading.begin(200) as advance:
+            advance(86)
+            assert go_on.wait(60)
+        return answer(*words)
+
+    monkeypatch.setattr(PanelData, "answer", slowly)
+    server = Server(site)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page.open(server.address)
+        shown = "return getComputedStyle(document.getElementById('panel'), '::before').content"
+        page.until(lambda: page.run(shown) == '"Reading the trace: 43 %"')
+        assert page.run("return document.getElementById('waiting').innerText") == "Reading the trace: 43 %"
+        go_on.set()
+        page.until(lambda: "MPI_Send" in page.text())
+        page.until(lambda: page.run("return document.getElementById('waiting').innerText") == "")
+        assert page.complaints() == []
+    finally:
+        go_on.set()
+        server.shutdown()
+        server.server_close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,20 @@ def test_an_archive_without_calls(tmp_path: Path) -> None:
     made.close()
     done = vtrace(tmp_path, "view", "--text", "empty")
     assert done.stdout.startswith("empty: 0 locations")
+
+
+def test_reading_shows_its_progress_on_a_terminal(place: Path) -> None:
+    """summary and diagnose draw a bar for each pass that takes long, here any pass; nothing in a pipe."""
+    made = Foreign(place / "b.trace")
+    made.events(0, [(time, kind, 0) for time in range(0, 2000, 20) for kind in ("Enter", "Leave")])
+    made.begin_definitions()
+    made.machine(groups=1, length=2000)
+    made.define("Location", 0, "thread 0", 1, 200, 0)
+    made.region(0, "main")
+    made.close()
+    for name in ("summary", "diagnose"):
+        at_once = f"import sys; from vtrace import console; sys.argv = ['vtrace', '{name}', 'b']; "
+        at_once += "console._BAR_DELAY = console._REDRAWN = 0; "
+        words = [sys.executable, "-c", at_once + "from vtrace.main import main; sys.exit(main())"]
+        assert re.search(r"reading events \[#+\] 100 %", on_terminal(words, place)), name
+        assert "reading" not in vtrace(place, name, "b").stderr

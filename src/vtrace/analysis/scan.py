@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -67,7 +68,9 @@ def scan(
     if not in_order and jobs > 1:
         order.sort(key=lambda row: -trace.bytes_of(row))
     job = Scanning(trace, questions, bounds=selection.bounds, strict=strict, order=iter(order))
-    with ThreadPoolExecutor(jobs) as pool:
+    events = int(trace.locations["events"][order].sum())
+    shown = trace.progress(events) if trace.progress and events else nullcontext(job.advance)
+    with shown as job.advance, ThreadPoolExecutor(jobs) as pool:
         for worker in [pool.submit(job.work) for _ in range(jobs)]:
             worker.result()
     job.end()
@@ -88,6 +91,7 @@ class Scanning:
     ) -> None:
         self.trace, self.questions, self._strict, (self.start, self.stop) = trace, questions, strict, bounds
         self._order, self._lock, self.met = order, Lock(), Pass()
+        self.advance: Callable[[int], object] = lambda events: None
         self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
         if self._replays:
@@ -162,6 +166,7 @@ class LocationScan:
     def __init__(self, owner: Scanning, replay: Replay | None, location: int) -> None:
         self._owner, self._replay, self._location = owner, replay, location
         self._parts = [question.part(owner.trace, location) for question in owner.questions]
+        self._told = 0
         if replay is not None:
             replay.begin()
 
@@ -173,6 +178,8 @@ class LocationScan:
         late = batch.since(owner.start) if replay is not None and owner.start > ALWAYS else batch
         for question, part in zip(owner.questions, self._parts, strict=True):
             part.batch(batch if question.early else late, replay)
+        self._told += len(batch)
+        owner.advance(len(batch))
 
     def end(self, batch: BatchBuffer, events: int) -> None:
         """Ends the location. batch: the last one; events: the number of all events, taken or not."""
@@ -183,3 +190,4 @@ class LocationScan:
             part.end(replay)
             question.parts[self._location] = part
         owner.count(batch, replay, self._location, events)
+        owner.advance(max(0, events - self._told))  # batches have only the events of wanted kinds

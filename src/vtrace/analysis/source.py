@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,9 @@ class Source:
         """Ranks that share the passes; see vtrace.analysis.shared_scan."""
         self.threads: int | None = None
         """The most reading threads on each rank; None: one per core."""
+        self.progress: Callable[[int], AbstractContextManager[Callable[[int], object]]] | None = None
+        """Shows how far a pass over the events is: gets the number of events; its context gives the function to call
+        with the events read since its last call."""
         self.anchor, info, definitions = open_with_samples(anchor)
         """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
         self._folder = str(self.anchor.with_suffix(""))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -200,6 +201,8 @@ def trace_command(
                 console=vtrace_console(),
             )  # fmt: skip
             traces = [opened(name) for name in shown.archives]
+            for trace in traces:
+                trace.progress = functools.partial(_progress, shown.console)
             parts = [of.of(trace) for trace in traces]
             if archives == 1:
                 return function(traces[0], parts[0], shown, **values)
@@ -214,6 +217,11 @@ def trace_command(
         return command
 
     return decorate
+
+
+def _progress(console: Console, events: int) -> AbstractContextManager[Callable[[int], object]]:
+    """On a terminal, a bar for a pass that takes long; nothing beside the bar of a command that has its own."""
+    return console.steps("reading events", events, "events") if console.shows_bars else nullcontext(lambda _: None)
 
 
 def window_options(function: Callable[..., Any]) -> Callable[..., Any]:

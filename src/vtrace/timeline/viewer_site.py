@@ -31,6 +31,7 @@ from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.off_core import OffCore
 from vtrace.timeline.panel_data import PanelData, compared
 from vtrace.timeline.rare_calls import RareCalls
+from vtrace.timeline.reading import Reading
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
@@ -74,6 +75,8 @@ class ShownTrace:
     options: str = ""
 
     def __post_init__(self) -> None:
+        self.reading = Reading()
+        self.trace.progress = self.reading.begin
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
         self.store = CallStore(self.trace, self.tiles)
@@ -138,6 +141,10 @@ class ViewerSite:
         if name == "compare":
             with self._turns:
                 return _compare(self.shown, words)
+        if name == "reading":
+            return plain_json(
+                {"share": next((one for each in self.shown if (one := each.reading.share) is not None), None)}
+            )
         if name == "save":
             return Content(".html", self.saved(words.window(), words.text("state", "")))
         if name not in _ANSWERS:

@@ -11,6 +11,7 @@ import {installMouse} from './hands/mouse.js';
 import {installOffCore} from './panels/off_core.js';
 import {firstWindow, installOverview} from './hands/overview.js';
 import {showTip} from './hands/tip.js';
+import {installWaiting} from './hands/waiting.js';
 import {installPanels} from './panels/panels.js';
 import {addCaveats} from './panels/caveats.js';
 import {byId, fill} from './panels/dom.js';
@@ -71,6 +72,7 @@ async function start(traces) {
   installMouse(app);
   installOverview(app);
   installKeys(app);
+  installWaiting(app);
   installHistory(app, fragment, (text) => values(text, traces.length));
   new ResizeObserver(() => {
     const box = byId('chart').getBoundingClientRect();

@@ -62,6 +62,13 @@ export class Client {
     document.body.dataset.requests = String(Number(document.body.dataset.requests ?? 0) + change);
   }
 
+  /** The share of the events that the server has read for its open answers; null: unknown. @returns {Promise<number | null>} */
+  async reading() {
+    const answer = await fetch(`${DATA}reading?loads=${this.loads}`).catch(() => undefined);
+    const found = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
+    return found?.share ?? null;
+  }
+
   /** Keeps the server running while the page is open. */
   stay() {
     setInterval(() => fetch('alive').catch(() => undefined), 20000);

@@ -68,6 +68,11 @@ export class SavedClient extends Client {
   /** @override */
   stay() {}
 
+  /** @override */
+  async reading() {
+    return null;
+  }
+
   /** Texts of regions by row. @param {number} trace @returns {Promise<Map<number, any>>} */
   async regions(trace) {
     const found = await this.parts.of(`${trace} regions`, (bytes) => new Map(Object.entries(JSON.parse(new TextDecoder().decode(bytes))).map(([row, one]) => [Number(row), one])));
