@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Ask = Callable[[str, Mapping[str, Any]], Content | None]
 """Answers a request of the page by its name and words."""
-PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks")
-STEPS = len(PANELS) + 8
+PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks", "iterations")
+STEPS = len(PANELS) + 9
 """Steps of the work for a trace."""
 _UNITS = 1024
 _BINS = 4096
@@ -127,7 +127,7 @@ class _Saver:
         for step in (
             lambda: self._keep("collectives", "collectives", **units),
             lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
-            self._tiles, self._calls, self._messages, self._samples, self._counters, self._texts,
+            self._tiles, self._calls, self._messages, self._samples, self._off_core, self._counters, self._texts,
         ):  # fmt: skip
             step()
             advance(1)
@@ -143,6 +143,10 @@ class _Saver:
         shortest = (self._window[1] - self._window[0]) // _BINS
         for location in self._shown.rows.order[:_STACKS].tolist():
             self._keep(f"samples {location}", "samples", location=location, rows="", shortest=shortest)
+
+    def _off_core(self) -> None:
+        if self._shown.off_core.known:
+            self._keep("processor", "processor", rows=self._units, bins=_LEAF_BINS)
 
     def _counters(self) -> None:
         for counter in range(min(_CURVES, len(self._shown.curves.described()))):

@@ -125,6 +125,16 @@ const TABLES = {
     const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => value > 0, none: 0};
     return {columns: {region: resampled(found.columns.region, found.columns.region.length / of.units, of.meta.saved, words, how)}, notes: {}};
   },
+  processor: async (client, trace, words) => {
+    const found = await client.parts.table(`${trace} processor`), of = client.rows[trace];
+    if (!found) return undefined;
+    const rows = of.unitsOf(words.rows), how = {rows, known: (/** @type {number} */ value) => value > 0, none: 0};
+    const {ready, blocked, ...single} = found.columns, bins = ready.length / of.units;
+    const rowOf = new Map(rows.flatMap((units, at) => (units.length === 1 ? [/** @type {[number, number]} */ ([units[0].unit, at])] : [])));
+    const kept = Array.from(single.row, (_, at) => at).filter((at) => rowOf.has(single.row[at]));
+    const columns = Object.fromEntries(Object.entries(single).map(([name, column]) => [name, Float64Array.from(kept, (at) => (name === 'row' ? rowOf.get(column[at]) ?? 0 : column[at]))]));
+    return {columns: {...columns, ready: resampled(ready, bins, of.meta.saved, words, how), blocked: resampled(blocked, bins, of.meta.saved, words, how)}, notes: found.notes};
+  },
   curves: async (client, trace, words) => {
     const found = await client.parts.table(`${trace} curves ${words.counter}`), of = client.rows[trace];
     if (!found) return undefined;
