@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import vtrace
@@ -27,7 +28,9 @@ from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBl
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
+from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.reports import report_numbers
 
 FLAGS = ("-O1", "-pthread", "-fno-builtin")
 ON = {"VT_MEMTRACE": "yes"}
@@ -162,7 +165,13 @@ def test_often_by_its_caller(build: Builder, tmp_path: Path) -> None:
     """A finding about many short-lived blocks names the caller, too."""
     program = build("blocks.c", flags=(*FLAGS, "-g"), plain=True)
     command(tmp_path, "run", "--unify", "--memory", program, "often")
-    (found,) = findings(vtrace.open(tmp_path / "blocks.trace"))
+    trace = vtrace.open(tmp_path / "blocks.trace")
+    (found,) = findings(trace)
+    values = {"process": [0, 0, 0], "time": [1, 2, 3], "bytes": [5, 9, -1], "blocks": [-1, -1, 2]}
+    drawn = report_numbers._heap(trace, Table({name: np.array(column) for name, column in values.items()}))
+    assert drawn
+    assert drawn["curves"][0]["bytes"] == [5, 9]  # with many values, some times have no bytes
+    assert drawn["peaks"][0][1:] == [9, 2, 9]
     assert re.match(r"malloc in often \(blocks\.c:\d+\) allocates 200,000 blocks \(", found.text)
 
 

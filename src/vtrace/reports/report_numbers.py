@@ -222,14 +222,16 @@ def _sizes(counts: Array) -> dict[str, Any] | None:
 
 def _heap(trace: Trace, curve: Table) -> dict[str, Any] | None:
     """The curve of each process; for many processes, the minimum, the maximum and the mean instead."""
+    names, curves, all_of = process_names(trace), [], curve
+    curve = curve.take(curve["bytes"] >= 0)  # with many values, those of bytes and of blocks are of different times
     if not curve.rows:
         return None
-    names, curves = process_names(trace), []
     processes = np.unique(curve["process"])
     peaks = []
     for process in processes.tolist():
         rows = curve.take(curve["process"] == process)
-        peaks.append([names[process], int(rows["bytes"].max()), int(rows["blocks"].max()), int(rows["bytes"][-1])])
+        blocks = int(all_of["blocks"][all_of["process"] == process].max())
+        peaks.append([names[process], int(rows["bytes"].max()), blocks, int(rows["bytes"][-1])])
         if len(processes) <= _CURVES:
             some = rows.take(np.unique(np.linspace(0, rows.rows - 1, min(_POINTS, rows.rows)).astype(int)))
             curves.append({"name": names[process], "time": some["time"].tolist(), "bytes": some["bytes"].tolist()})
