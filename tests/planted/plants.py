@@ -100,6 +100,7 @@ def _of_ranks(
         plant("main_only", longer(function="main_only", culprits=(last,), loss=0.4 * each * others)),
         plant("slow_neighbour", longer(function="chemistry", culprits=(1,), words="MPI_Waitall")),
         plant("halo_exchange", longer(function="chemistry", culprits=(1,), words="MPI_Sendrecv", loss=each * others)),
+        plant("half_idle", longer(function="chemistry", culprits=tuple(range(pairs)), loss=each * (n - pairs))),
         plant("wrong_order", Cause(kind="imbalance serialisation mpi_wait", words="order")),
         plant("periodic", slow(words="every 17th iteration"), steps=LONG),
         plant("single_slow", slow(iteration=10)),

@@ -24,6 +24,8 @@ from vtrace.analysis.table import Array, Table, add_up, group
 
 _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
+_AS_LONG = 0.9
+"""The part of the culprits' additional time from which on another location takes as long."""
 _MOST = 20
 """The most causes to examine."""
 _MOSTLY, _WRONG = 0.5, 0.3
@@ -166,6 +168,8 @@ def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: 
     found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
     for cause in causes:
         cause.kind = _kind(facts, cause, delays)
+        if cause.kind == "imbalance":
+            cause.locations = _as_long(facts, cause, delays)
         cause.processor_ns = _of_processor(facts, cause, delays, pool)
         key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
         if key not in found:
@@ -176,6 +180,17 @@ def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: 
         first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
         first.processor_ns += cause.processor_ns
     return sorted(found.values(), key=lambda cause: -cause.loss)
+
+
+def _as_long(facts: RunFacts, cause: _Cause, delays: Table) -> list[int]:
+    """The culprits, and those that take as long in the path, but arrive a little earlier than these, so that nobody
+    waits for them."""
+    spent = facts.spent_in(facts.paths_named(facts.names(cause.path, delays.paths)))
+    masters = [*facts.masters.values()]
+    least = spent[masters].min()
+    longest = spent[cause.locations].mean() - least
+    found = [row for row in masters if row in cause.locations or spent[row] - least >= _AS_LONG * longest > 0]
+    return found if len(found) < len(masters) else cause.locations
 
 
 def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
