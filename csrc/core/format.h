@@ -67,8 +67,7 @@ enum vt_class {
 #define VT_HANDLERS(X)                                                                                                 \
     X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner)           \
     X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
-    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait)     \
-    X(blocked)
+    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait) X(blocked)
 /* clang-format on */
 enum vt_reference {
 #define VT_REFERENCE_ENUM(name) VT_REFERS_TO_##name,

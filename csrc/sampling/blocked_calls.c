@@ -35,7 +35,7 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
     {                                                                                                                  \
         type(*next) parameters;                                                                                        \
         *(void **)&next = vt_call_next(&call_##function);                                                              \
-        if (!vt_process.set.processor_wait) return next arguments;                                                                            \
+        if (!vt_process.set.processor_wait) return next arguments;                                         \
         const uint64_t since = vt_now();                                                                               \
         type r = next arguments;                                                                                       \
         if (VT_IS_LONG(vt_now() - since)) tell(since, __builtin_frame_address(0), *(void **)&next);                    \

@@ -86,14 +86,11 @@ uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintp
     if (!s || !atomic_load(&on)) return 0;
     vt_hold_signals(&mask);
     uint64_t *frames = s->frames[s->turn];
-    const struct vt_code_map *map = vt_code_map_enter();
-    const uint32_t n = vt_unwind(&s->unwinder, map, frame, frames, &end);
+    const uint32_t n = vt_unwind(&s->unwinder, vt_code_map_enter(), frame, frames, &end);
     for (uint32_t i = 0; i < n && found < most; i++) {
         const uint64_t at = frames[i] & ~(uint64_t)(VT_OPEN_ADDRESS | VT_FRAME_OWN);
-        if (frames[i] & VT_OPEN_ADDRESS) addresses[found++] = at;
-        for (uint32_t k = 0; map && !(frames[i] & VT_OPEN_ADDRESS) && k < map->count; k++)
-            if (at - map->ranges[k].slot < map->ranges[k].bytes)
-                addresses[found++] = map->ranges[k].begin + (at - map->ranges[k].slot), k = map->count;
+        addresses[found] = frames[i] & VT_OPEN_ADDRESS ? (uintptr_t)at : vt_code_address((uint32_t)at);
+        found += addresses[found] != 0;
     }
     vt_code_map_leave();
     vt_release_signals(&mask);
