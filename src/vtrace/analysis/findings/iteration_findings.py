@@ -24,6 +24,8 @@ _PERIODIC, _LISTED = 3, 4
 """At least so many outliers at equal distances are periodic; a sentence lists so many others."""
 _EXPLAINED = 0.5
 """The least share of the loss of a slow iteration that its call path explains."""
+_NAMED = 0.1
+"""The least share of this loss for which a finding names the call path."""
 _SIMILAR = 0.25
 """Periodic outliers lose at least this part of the largest loss of an outlier."""
 _REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
@@ -124,13 +126,15 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
     times, median = iterations.longest[rows], iterations.median
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
-    place = _place(facts, iterations, slow, runs)
-    culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
-    called = callers_text(facts.trace, facts.paths, slow.path) if slow.path and place.names == slow.names else ""
-    more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
+    place, culprit, cause = _Place(names=(), source="", text=""), "", "; no recorded call explains why"
+    if slow.more >= _NAMED * max(int(iterations.lost(*run).max()) for run in runs):
+        place = _place(facts, iterations, slow, runs)
+        culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
+        called = callers_text(facts.trace, facts.paths, slow.path) if slow.path and place.names == slow.names else ""
+        cause = f": {culprit}{called}, {span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
-        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}: {culprit}{called}, {more}",
+        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}{cause}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
         certainty=ESTIMATE, processor_ns=loss * _is_disturbed(facts, iterations, outliers),
         start=slow.begin, stop=slow.end,

@@ -18,6 +18,8 @@ from vtrace.analysis.table import Array, Table, add_up
 
 _LOST = 0.5
 """Processes that lose this part of the largest loss of a process are compared."""
+_REASON = 0.1
+"""A call path is no reason for a growth of which it has a smaller share."""
 _TOGETHER = 20
 """Processes whose iterations begin and end in one twentieth of a usual iteration are read in one pass."""
 
@@ -51,13 +53,14 @@ class _Growth:
 
 def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) -> SlowPath:
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
-    counts only if nothing else took longer. Ranks that do not meet in each iteration are in other iterations at the
-    same time, so each one is read in its own iterations."""
+    counts only if no other path is a reason (_REASON). Ranks that do not meet in each iteration are in other iterations
+    at the same time, so each one is read in its own iterations."""
     growths = [each for each in _growths(facts, iterations, first, last) if each.more > 0]
     if not growths:
         ends = int(iterations.table["begin"][first]), int(iterations.table["end"][last])
         return SlowPath(locations=(iterations.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
-    most = max(growths, key=lambda each: (each.works, each.more, -each.location, each.names))
+    least = _REASON * max(each.more for each in growths)
+    most = max(growths, key=lambda each: (each.works and each.more >= least, each.more, -each.location, each.names))
     same = [each for each in growths if each.names == most.names and each.more >= _LOST * most.more]
     same.sort(key=lambda each: (-each.more, each.location))
     return SlowPath(
