@@ -48,6 +48,7 @@ int vt_call_sites_begin(void)
 
 static uint32_t define(const uintptr_t *at, uint32_t n)
 {
+    if (!vt_location_of_thread(0)) return 0;
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
     for (uint32_t i = 0; i < n; i++) vt_note_code(at[i]);
     return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(at, n * sizeof *at)) ? id : 0;
@@ -61,6 +62,7 @@ uint32_t vt_call_site_of(const uintptr_t *at, uint32_t n)
     struct site *all = atomic_load(&sites);
     if (!all) all = vt_pages_once((void **)&sites, VT_CALL_SITES * sizeof *all);
     struct site *site = all ? vt_table_entry(all, VT_CALL_SITES, sizeof *all, key ? key : 1) : NULL;
+    if (!site && all) vt_warn("more than %u call sites: further ones are not recorded", VT_CALL_SITES / 4 * 3);
     if (!site) return 0;
     uint32_t id = VT_READ(site->id);
     if (!id) VT_SET(site->id, id = define(at, n));

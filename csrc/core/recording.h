@@ -14,7 +14,7 @@
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
 /* Writes the records of the calling thread to its files. */
 void vt_write_out(struct vt_location *l);
-/* Writes that the calling thread, which is recorded, has slept since a time (ticks), in a call. site: text of the call, 0:
+/* Writes that the calling thread, which is recorded, has slept since a time (ticks; 0: since its last event), in a call. site: text of the call, 0:
    unknown. */
 void vt_blocked_in(uint64_t since, uint32_t site);
 /* Reads at a sample whether the calling thread, whose location is l, was off its processor since the last reading: it may

@@ -32,14 +32,14 @@ static void ask_wait(struct vt_location *l)
 void vt_blocked_in(uint64_t since, uint32_t site)
 {
     struct vt_location *l = vt_own_location;
-    if (atomic_load(&vt_process.state) != VT_ON) return;
+    if (atomic_load(&vt_process.state) != VT_ON || l->off || atomic_load(&vt_process.off)) return;
     vt_busy_begin(l);
     l->wait_read = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
     read_off_core(l);
     const uint64_t now = vt_now();
-    const uint64_t record[4] = {VT_HEAD(VT_K_BLOCKED, 3, 0), l->slept, now > since ? now - since : 0, site};
+    const uint64_t record[4] = {VT_HEAD(VT_K_BLOCKED, 3, 0), l->slept, since && now > since ? now - since : 0, site};
     struct vt_chunk *c = VT_READ(l->chunk);
-    if (l->slept && (!c || vt_chunk_limit(c) - l->cursor >= ROOM)) {
+    if (l->slept && (c ? vt_chunk_limit(c) - l->cursor >= ROOM : !vt_buffer_is_later())) {
         l->slept = 0;
         vt_put(l, record, 4, now);
     }
@@ -50,7 +50,7 @@ void vt_off_core_at_sample(struct vt_location *l)
 {
     if (!vt_process.set.processor_wait || VT_READ(l->busy) || !l->core_read) return;
     const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - l->ran;
-    if (vt_clock_ns(CLOCK_MONOTONIC) - l->core_read >= ran + LEAST_TIME) vt_blocked_in(vt_now(), 0);
+    if (vt_clock_ns(CLOCK_MONOTONIC) - l->core_read >= ran + LEAST_TIME) vt_blocked_in(0, 0);
 }
 
 void vt_put_last_wait(struct vt_location *l)

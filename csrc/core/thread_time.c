@@ -87,6 +87,8 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l)
     struct vt_off_core found = {0, 0};
     uint64_t now = 0, last = l->waited;
     const int known = read_waits(0, &now);
+    /* no descriptor is free: the next reading tells the whole time */
+    if (!known && !atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return found;
     const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID), at = vt_clock_ns(CLOCK_MONOTONIC);
     if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
     if (now > last) {

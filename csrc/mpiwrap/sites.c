@@ -19,9 +19,6 @@ void vt_mpi_site(uintptr_t caller)
 {
     const uint32_t id = vt_call_site(caller, atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed));
     if (id) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_site_attribute), id);
-    else
-        vt_warn("VT_MPI_CALLSITES: more than %u call sites: further call sites are not recorded",
-                VT_CALL_SITES / 4 * 3);
 }
 
 /* At the first call of an MPI function, where loading libgcc_s and allocating memory are safe. */

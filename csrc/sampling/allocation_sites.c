@@ -17,7 +17,9 @@ static struct sites *sites_of(const struct vt_location *l) { return VT_READ(l->s
 static void begin(struct vt_location *l)
 {
     struct sites *s = sites_of(l);
-    if (s) VT_SET(s->is_begun, 0);
+    if (!s) return;
+    VT_SET(s->is_begun, 0);
+    VT_SET(s->is_used, 0);
 }
 
 static struct vt_thread_follower follower = {.begins = begin};
@@ -34,9 +36,9 @@ static uint32_t addresses(const uint64_t *frames, uint32_t n, uintptr_t *at)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n && kept < VT_SITE_DEPTH; i++) {
-        const uint64_t where = frames[i] & ~(uint64_t)(VT_OPEN_ADDRESS | VT_FRAME_OWN);
         if (!kept && frames[i] & VT_FRAME_OWN) continue;
-        at[kept] = frames[i] & VT_OPEN_ADDRESS ? (uintptr_t)where : vt_code_address((uint32_t)where);
+        if (frames[i] & VT_OPEN_ADDRESS) return kept; /* the text of unknown code would ask the loader */
+        at[kept] = vt_code_address((uint32_t)(frames[i] & ~(uint64_t)VT_FRAME_OWN));
         if (!at[kept]) return kept;
         kept++;
     }
@@ -66,13 +68,16 @@ uint32_t vt_allocation_site(uintptr_t caller)
 {
     struct vt_location *l = vt_own_location;
     uintptr_t at[VT_SITE_DEPTH];
+    uint64_t mask;
     uint32_t n = 0;
     if (!VT_HAS_UNWINDER || !l || !l->in_use || vt_suppressed) return vt_call_site(caller, 1);
     struct sites *s = sites_of(l);
     if (!s && (s = vt_pages(sizeof *s))) VT_SET(l->slot[VT_SLOT_SITES], s);
     if (!s || VT_READ(s->is_used)) return 0;
     VT_SET(s->is_used, 1);
+    vt_hold_signals(&mask); /* no handler leaves by siglongjmp while the thread is in the map */
     n = unwind(l, s, at);
+    vt_release_signals(&mask);
     VT_SET(s->is_used, 0);
-    return n ? vt_call_site_of(at, n) : vt_call_site(caller, 1);
+    return n ? vt_call_site_of(at, n) : 0;
 }

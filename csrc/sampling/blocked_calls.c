@@ -13,13 +13,16 @@
 
 #define DEPTH 16u /* calls of a stack: the function that sleeps, and those around it */
 
+_Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
+
 /* frame: of the wrapper, whose first two words are the caller's frame pointer and the return address. */
 static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *frame, void *function)
 {
     struct vt_location *l = vt_own_location;
     uintptr_t at[DEPTH] = {(uintptr_t)function};
     uint32_t n = 1;
-    if (!l || !l->in_use || VT_READ(l->busy) || vt_suppressed || vt_is_other_process()) return;
+    if (!l || !l->in_use || l->off || atomic_load(&vt_process.off) || atomic_load(&vt_process.state) != VT_ON) return;
+    if (VT_READ(l->busy) || vt_suppressed || vt_is_other_process()) return;
     const int saved = errno;
     const struct vt_registers caller = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
     n += vt_sample_stack(l, caller, at + n, DEPTH - n);
@@ -37,7 +40,9 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
         *(void **)&next = vt_call_next(&call_##function);                                                              \
         if (!vt_process.set.processor_wait) return next arguments;                                         \
         const uint64_t since = vt_now();                                                                               \
+        vt_in_sleeping_call = 1; /* siglongjmp leaves it so until the next such call */                                \
         type r = next arguments;                                                                                       \
+        vt_in_sleeping_call = 0;                                                                                       \
         if (VT_IS_LONG(vt_now() - since)) tell(since, __builtin_frame_address(0), *(void **)&next);                    \
         return r;                                                                                                      \
     }
@@ -52,6 +57,7 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
     X(int, poll, (struct pollfd *files, nfds_t n, int ms), (files, n, ms))                                             \
     X(int, ppoll, (struct pollfd *files, nfds_t n, const struct timespec *time, const sigset_t *set),                  \
       (files, n, time, set))                                                                                           \
+    X(int, __poll_chk, (struct pollfd *files, nfds_t n, int ms, size_t bytes), (files, n, ms, bytes))                  \
     X(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time), (n, in, out, other, time))   \
     X(int, pselect, (int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time, const sigset_t *set), \
       (n, in, out, other, time, set))                                                                                  \

@@ -5,6 +5,7 @@
    Samples are taken on x86-64 only, so the orders of this file and of sampler.c have not been argued for aarch64. */
 #define _GNU_SOURCE
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include "sampling.h"
 
@@ -181,15 +182,6 @@ static void forget_unloaded_code(void)
     errno = saved;
 }
 
-void vt_code_map_start(void)
-{
-    static _Atomic uint32_t started;
-    if (atomic_exchange(&started, 1)) return; /* samples and call sites of allocations need it */
-    vt_on_unload(forget_unloaded_code);
-    vt_module_prepare();
-    make_locked();
-}
-
 void vt_code_map_extend(uintptr_t code)
 {
     struct dl_phdr_info info;
@@ -202,14 +194,30 @@ void vt_code_map_extend(uintptr_t code)
 /* This thread holds the lock over its fork. Other threads may fork at the same time. */
 static _Thread_local int holds __attribute__((tls_model("initial-exec")));
 
-void vt_code_map_before_fork(void)
+static void before_fork(void)
 {
     for (int i = 0; i < WAIT && !(holds = vt_try_lock(&making)); i++) vt_pause();
 }
 
-void vt_code_map_after_fork(int in_child)
+static void in_parent(void)
 {
-    if (in_child) atomic_store(&inside, 0);
-    if (holds || in_child) atomic_store(&making, 0);
+    if (holds) atomic_store(&making, 0);
     holds = 0;
+}
+
+static void in_child(void)
+{
+    atomic_store(&inside, 0);
+    atomic_store(&making, 0);
+    holds = 0;
+}
+
+void vt_code_map_start(void)
+{
+    static _Atomic uint32_t started;
+    if (atomic_exchange(&started, 1)) return; /* samples and call sites of allocations need it */
+    pthread_atfork(before_fork, in_parent, in_child);
+    vt_on_unload(forget_unloaded_code);
+    vt_module_prepare();
+    make_locked();
 }

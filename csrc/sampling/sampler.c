@@ -151,7 +151,7 @@ static void interrupted(const siginfo_t *info, void *context)
     if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) (is_on_small_stack(context) ? take_on_own_stack : vt_sample_take)(l, context, weight, overruns);
-    if (!left_out && !is_on_small_stack(context)) vt_off_core_at_sample(l);
+    if (!left_out && !vt_in_sleeping_call && !is_on_small_stack(context)) vt_off_core_at_sample(l);
     /* at the end: an event that counted here would interrupt the program again before the program has advanced */
     vt_sample_timer_renew(&s->timer, &rate);
     atomic_store_explicit(&s->handled, 1, memory_order_release);
@@ -400,13 +400,9 @@ static void define(struct vt_location *l)
                  vt_number(vt_process.set.sample_sidecar));
 }
 
-static void before_fork(void) { vt_code_map_before_fork(); }
-static void in_parent(void) { vt_code_map_after_fork(0); }
-
 /* A child that only calculates records nothing else, and one that soon calls exec should not begin to record. */
 static void in_child(void)
 {
-    vt_code_map_after_fork(1);
     child.made = 0;
     if (rate.clock == VT_SAMPLE_CLOCK_PERF)
         for (struct sampler *s = atomic_load(&samplers); s; s = s->next)
@@ -465,7 +461,7 @@ __attribute__((constructor)) static void start(void)
         vt_find_python();
         vt_on_threads(&follower);
         vt_on_exec(before_exec, exec_failed);
-        pthread_atfork(before_fork, in_parent, in_child);
+        pthread_atfork(NULL, NULL, in_child);
         vt_code_map_start();
         vt_hold_signals(&mask);
         begin(l);

@@ -70,14 +70,11 @@ struct vt_code_map {
 /* Returns the current map for a signal handler, which must call vt_code_map_leave; NULL: none is made yet. */
 const struct vt_code_map *vt_code_map_enter(void);
 void vt_code_map_leave(void);
-/* Makes the first map. Must not run in a signal handler. */
+/* Makes the first map, and keeps maps whole over forks. Must not run in a signal handler. */
 void vt_code_map_start(void);
 /* Adds the module of code that the signal handler has interrupted, which the program has loaded since. Needs glibc 2.35;
    before, such code stays unknown until a dlclose. */
 void vt_code_map_extend(uintptr_t code);
-/* Around a fork: the child must not get a map that is being made. */
-void vt_code_map_before_fork(void);
-void vt_code_map_after_fork(int in_child);
 
 /* Returns the range that holds an address; NULL: none. */
 static inline const struct vt_code_range *vt_code_range_of(const struct vt_code_map *map, uintptr_t address)
@@ -234,6 +231,8 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
 /* Stores the stack of the calling thread, whose location is l, from a frame on: addresses inside the call instructions,
    innermost first, at most `most`. Returns their number; 0: the thread is not sampled. */
 uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintptr_t *addresses, uint32_t most);
+/* 1: the thread is in a function that sleeps (blocked_calls.c), which tells the sleep itself. */
+extern _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 /* Returns 1 while threads are sampled. */
 int vt_sample_is_on(void);
 /* Returns 1 if a signal that the calling thread got without a handler comes from its sampling timer. The thread then

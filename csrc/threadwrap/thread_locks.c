@@ -53,6 +53,14 @@ struct attempt {
     enum { GETS_IT, WAITS_FOR_WRITER, WAITS_FOR_READERS } waits; /* for others that have the lock */
 };
 
+/* Called without the lock, since the search takes the loader's lock. Two threads may define the name twice. */
+static void find_name(struct lock *l)
+{
+    if (VT_READ(l->name)) return;
+    const uint32_t name = vt_data_site((uintptr_t)atomic_load(&l->address));
+    VT_SET(l->name, name ? name : NAMELESS);
+}
+
 /* A call while other threads have the lock. It unwinds before it waits, so that nobody waits for the unwinding. */
 static __attribute__((noinline)) struct attempt attempt_late(struct attempt a)
 {
@@ -63,6 +71,7 @@ static __attribute__((noinline)) struct attempt attempt_late(struct attempt a)
     if (a.waits) atomic_fetch_add(&a.lock->waiting, 1);
     else VT_SET(a.lock->asked, 0);
     a.site = vt_lock_site(a.at);
+    find_name(a.lock);
     return a;
 }
 
@@ -82,16 +91,6 @@ static inline __attribute__((always_inline)) struct attempt attempt(const volati
     return a;
 }
 
-/* Called by the holder. 0: none. */
-static uint32_t name_of(struct lock *l)
-{
-    if (!l->name) {
-        const uint32_t name = vt_data_site((uintptr_t)atomic_load(&l->address));
-        l->name = name ? name : NAMELESS;
-    }
-    return l->name == NAMELESS ? 0 : l->name;
-}
-
 /* Writes that this thread waited, with the calls of this thread and of the holder before. */
 static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t region)
 {
@@ -100,7 +99,7 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
     const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
     const int was_read = a.waits == WAITS_FOR_READERS && l->count == a.count + 1; /* read_unlock tells it */
     const uint32_t holder = was_read || !l->at ? 0 : l->site ? l->site : vt_lock_site_of(l->at);
-    const uint32_t name = name_of(l);
+    const uint32_t name = VT_READ(l->name);
     uint64_t words[8];
     unsigned n = 0;
     VT_SET(l->asked, 1);
@@ -112,7 +111,7 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
         words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->holder);
         words[n++] = holder;
     }
-    if (attributes && attributes->name && name) {
+    if (attributes && attributes->name && name && name != NAMELESS) {
         words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->name);
         words[n++] = name;
     }

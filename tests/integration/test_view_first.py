@@ -175,7 +175,7 @@ def test_density_decides_and_a_choice_overrides(run: Run, page: Browser) -> None
     assert "messages=lines" in view.state
     assert view.pixels(view.row(0, 0.5)) != none
     assert "too many" not in status(view)
-    choose(view, "collectives", "bands")
+    choose(view, "bands", "bands")
     assert "collectives=bands" in view.state
 
 

@@ -285,7 +285,7 @@ def test_notes(page: Browser, steps: Callable[..., Viewer]) -> None:
     """A note at the mouse lies in the address, and a link shows it; what an address has wrong is left out."""
     view = steps("#panel=notes")
     assert "key n" in view.panel()
-    view.mouse([("mousemove", NAMES + 300, 24 + 45)])
+    view.mouse([("mousemove", NAMES + 300, view.row(1))])
     view.key("n")
     view.key(*"slow | here, <b>50.5 %</b>", "\ue007")
     (row,) = texts(view, "#notes-table tbody tr")

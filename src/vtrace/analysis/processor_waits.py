@@ -102,7 +102,8 @@ class BlockedTimes(ProcessorWaits):
     def sites(self) -> list[tuple[str, ...]]:
         """(times,) the calls that slept, each innermost first as function@file:line; (): unknown."""
         stacks = [calls_of(text) for text in self._names.get("site", [])]
-        numbers = self._columns.get("site", np.zeros(len(self.location), np.uint64)).tolist()
+        known = self._columns.get("site", self.location)
+        numbers = (known if known.dtype.kind == "u" else np.zeros(len(known), np.uint64)).tolist()
         return [stacks[number] if number < len(stacks) else () for number in numbers]
 
 

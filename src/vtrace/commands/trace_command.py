@@ -246,10 +246,10 @@ def new_archive_option() -> click.Option:
     )  # fmt: skip
 
 
-def check_output(path: Path) -> None:
-    """Raises VtraceError if no file can have this path."""
+def check_output(path: Path, option: str = "-o") -> None:
+    """Raises VtraceError if no file can have this path. option: which names the path."""
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
+        raise VtraceError(f"cannot write {path}", f"give {option} a file name in an existing directory")
 
 
 def opened(archive: str) -> Trace:

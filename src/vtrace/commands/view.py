@@ -129,7 +129,7 @@ def _save(archives: tuple[str, ...], window: Window, path: Path) -> None:
     """Writes the page into one file. Raises VtraceError, also if a file exists that vtrace did not write."""
     if path.suffix != ".html":
         raise UsageError(f"--save {path} is not the name of a page", "give a name that ends in .html")
-    check_output(path)
+    check_output(path, "--save")
     refuse_unmarked(path, "give --save another name")
     from vtrace.timeline.viewer_site import ViewerSite
 

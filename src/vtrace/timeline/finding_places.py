@@ -30,7 +30,7 @@ def guilty(trace: Source, finding: Finding) -> list[int]:
     for match in _RANKS.finditer(finding.culprit):
         mine = np.flatnonzero(np.isin(process, np.flatnonzero(np.isin(ranks, _numbers(match[1])))) & ~helper).tolist()
         rest = finding.culprit[match.end() :]
-        found += [row for row in mine if rest.startswith(f", {names[row]}")] or mine
+        found += [row for row in mine if re.match(rf", {re.escape(names[row])}(?!\w)", rest)] or mine
     if not found and trace.processes.rows > 1:
         named = [row for row, name in enumerate(trace.processes["name"].tolist()) if _is_in(name, finding.culprit)]
         found = np.flatnonzero(np.isin(process, named) & ~helper).tolist()

@@ -37,19 +37,22 @@ _NAME = "vtrace/"
 
 def page_of(
     page: Path, traces: Sequence[tuple[ShownTrace, dict[str, Any]]], ask: Ask, window: tuple[int, int] | None, *,
-    state: str, advance: Callable[[int], None],
+    state: str, shifts: Sequence[int], advance: Callable[[int], None],
 ) -> bytes:  # fmt: skip
     """The file, with as many data as fit into LARGEST bytes.
 
     page: the folder of the page; traces: with their descriptions for a page with a server; ask: answers requests;
     window: what the file shows, by default what the page shows first; state: the address's fragment;
-    advance: see save_trace. Raises FormatError."""
+    shifts: how much later the page shows each trace, ns, if there is a window; advance: see save_trace.
+    Raises FormatError."""
     empty = len(html_of(page, {}, b""))
     room = (LARGEST - empty) * 3 // 4 - _HEAD_ROOM
     metas, parts, data, at = [], dict[str, tuple[int, int]](), [], 0
     for number, (shown, described) in enumerate(traces):
         part = window or (described["from"], described["to"])
-        part = max(0, part[0]), max(part[0] + 1, min(part[1], described["duration"]))
+        by = shifts[number] if window and number < len(shifts) else 0
+        begin = min(max(0, part[0] - by), described["duration"] - 1)
+        part = begin, max(begin + 1, min(part[1] - by, described["duration"]))
         left = (room - at) // (len(traces) - number) - len(json.dumps(described))
         meta, found = save_trace(shown, ask, number, part, described=described, room=left, advance=advance)
         metas.append(meta)

@@ -146,7 +146,7 @@ class ViewerSite:
                 {"share": next((one for each in self.shown if (one := each.reading.share) is not None), None)}
             )
         if name == "save":
-            return Content(".html", self.saved(words.window(), words.text("state", "")))
+            return Content(".html", self._saved_by(words))
         if name not in _ANSWERS:
             return None
         number, wanted = words.number("trace", 0, len(self.shown) - 1), words.wanted
@@ -159,16 +159,29 @@ class ViewerSite:
             except TileDamageError as error:
                 return _ANSWERS[name](self._with_new_tiles(number, shown, error), words)
 
-    def saved(self, window: tuple[int, int] | None = None, state: str = "") -> bytes:
+    def _saved_by(self, words: _Query) -> bytes:
+        shifts = [int(each) for each in words.text("shift", "").split(",") if each]
+        return self.saved(words.window(), words.text("state", ""), shifts)
+
+    def saved(self, window: tuple[int, int] | None = None, state: str = "", shifts: Sequence[int] = ()) -> bytes:
         """The page as one file (saved_page.py). window: what the file shows, by default what the page shows first;
-        state: the fragment of the address at which the page begins. Raises VtraceError."""
+        state: the fragment of the address at which the page begins; shifts: how much later each trace is shown, ns.
+        Raises VtraceError."""
+        try:
+            return self._saved(window, state, shifts)
+        except TileDamageError as error:
+            for number, shown in enumerate([*self.shown]):
+                self._with_new_tiles(number, shown, error)
+            return self._saved(window, state, shifts)
+
+    def _saved(self, window: tuple[int, int] | None, state: str, shifts: Sequence[int]) -> bytes:
 
         def ask(name: str, words: Mapping[str, Any]) -> Content | None:
             return self._found(name, _Query({word: str(value) for word, value in words.items()}, lambda: True))
 
         traces = [(each, _described(each)) for each in self.shown]
         with self._console.steps("saving the page", STEPS * len(traces)) as advance:
-            return saved_page.page_of(PAGE, traces, ask, window, state=state, advance=advance)
+            return saved_page.page_of(PAGE, traces, ask, window, state=state, shifts=shifts, advance=advance)
 
     def _with_new_tiles(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""

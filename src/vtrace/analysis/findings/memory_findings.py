@@ -131,15 +131,16 @@ def churn(diagnosis: Diagnosis) -> Iterator[Finding]:
     if blocks is None or not blocks.by_path.rows:
         return
     table = blocks.by_path
-    sites, number_of = numbers_of(blocks.sites)
-    places = table["path"] * len(sites) + number_of[table["site"] + 1]
+    sites, known, number_of = numbers_of(blocks.sites)
+    places = table["path"] * len(sites) + number_of[np.searchsorted(known, table["site"])]
+    used, places = np.unique(places, return_inverse=True)
     columns = ("calls", "bytes", "never_freed_calls", "peak_bytes")
-    calls, size, never, peak = (add_up(places, table[name], blocks.paths.rows * len(sites)) for name in columns)
+    calls, size, never, peak = (add_up(places, table[name], len(used)) for name in columns)
     of_path = add_up(table["path"], table["calls"], blocks.paths.rows)
     short = (calls >= _OFTEN) & (never <= _IN_USE * calls) & (peak <= _IN_USE * size)
     times = _times(facts)
     for place in np.argsort(-calls * short, kind="stable")[:_PLACES].tolist():
-        path, site = place // len(sites), sites[place % len(sites)]
+        path, site = int(used[place]) // len(sites), sites[int(used[place]) % len(sites)]
         share = calls[place] / max(1, of_path[path])
         time = int(times[find_path(facts, facts.names(path, blocks.paths))] * share)
         if not short[place] or time < _TIME * facts.whole:

@@ -177,7 +177,7 @@ class _BlocksPart(Part):
         moves = sizes["row"][at] == old["row"] if len(sizes) else np.zeros(len(old), bool)
         new["old"][at[moves]] = old["value"][moves]
         sites = all_of.compress(all_of["attribute"] == self.owner.site_id)
-        in_batch, at_site, _ = np.intersect1d(sizes["row"], sites["row"], assume_unique=True, return_indices=True)
+        in_batch, at_site, _ = np.intersect1d(sizes["row"], sites["row"], return_indices=True)
         if len(in_batch):
             new["site"][at_site] = sites["value"][np.searchsorted(sites["row"], in_batch)].astype(np.uint32) + 1
         return begins, old[~moves], results
@@ -229,7 +229,7 @@ class AllocationBlocks(Question[_BlocksPart, HeapBlocks]):
                 of.setdefault(int(process[location]), []).append(part)
         found: list[_Process] = []
         for row, parts in sorted(of.items()) if not self.is_full else ():
-            one = _Process(row, parts, maps, paths=tree.rows, least=_threshold(self.trace))
+            one = _Process(row, parts, maps, least=_threshold(self.trace))
             if len(one.size):
                 found.append(one)
         named, strings = self._names_function(tree), self.trace.definitions.strings
@@ -268,19 +268,18 @@ def _sums(member: Array, values: Array | None, *, most: int) -> Array:
     return np.bincount(member, values, most).astype(np.int64)
 
 
-def numbers_of(sites: dict[int, Site | None]) -> tuple[list[Site | None], Array]:
-    """The different calls, and the place in this list of each site, by site and 1 more."""
+def numbers_of(sites: dict[int, Site | None]) -> tuple[list[Site | None], Array, Array]:
+    """The different calls; the sites, ascending; the place in the list of calls of each of these."""
     places = {site: number for number, site in enumerate(dict.fromkeys(sites.values()))}
-    found = np.zeros(max(sites) + 2, np.int64)
-    found[np.array([*sites]) + 1] = [places[site] for site in sites.values()]
-    return [*places], found
+    known = sorted(sites)
+    return [*places], np.array(known, np.int64), np.array([places[sites[site]] for site in known], np.int64)
 
 
 class _Process:
     """The blocks of one process: time, size, path (rows of call paths) and the change that ends each; n: never."""
 
-    def __init__(self, process: int, parts: list[_BlocksPart], maps: dict[int, Array], paths: int, *, least: int):
-        self.process, self._paths = process, paths
+    def __init__(self, process: int, parts: list[_BlocksPart], maps: dict[int, Array], *, least: int):
+        self.process = process
         self.first, self.last = min(part.first for part in parts), max(part.last for part in parts)
         self._stated = max(part.blocks for part in parts)
         changes = joined([each for part in parts for each in part.changes], _CHANGE)
@@ -377,13 +376,14 @@ class _Process:
     def growth(self, named: Array, sites: dict[int, Site | None]) -> Iterator[Growth]:
         """The places with the most bytes that are never freed. named: (paths,) bool: with a function of the program.
         sites: by site of blocks."""
-        calls, numbers = numbers_of(sites)
-        place, never = self.path * len(calls) + numbers[self.site], self.never
-        sums = _sums(place, self.size * never, most=self._paths * len(calls))
+        calls, known, numbers = numbers_of(sites)
+        place, never = self.path * len(calls) + numbers[np.searchsorted(known, self.site - 1)], self.never
+        used, place = np.unique(place, return_inverse=True)
+        sums = _sums(place, self.size * never, most=len(used))
         for at in np.argsort(-sums, kind="stable")[:_PLACES].tolist():
             if not sums[at]:
                 return
-            mine, (path, site) = place == at, divmod(at, len(calls))
+            mine, (path, site) = place == at, divmod(int(used[at]), len(calls))
             size = 0
             if not named[path] and (sizes := self.size[mine & never]).any():
                 values, counts = np.unique(sizes, return_counts=True)

@@ -14,7 +14,7 @@ import {showTip} from './hands/tip.js';
 import {installWaiting} from './hands/waiting.js';
 import {installPanels} from './panels/panels.js';
 import {addCaveats} from './panels/caveats.js';
-import {byId, fill} from './panels/dom.js';
+import {byId, element, fill} from './panels/dom.js';
 import {drawOver} from './draw/over.js';
 import {drawOverview} from './draw/overview.js';
 import {fragment, values} from './model/address.js';

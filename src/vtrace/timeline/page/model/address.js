@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts the state to the address's fragment and back. Initial values are left out.
+// Converts the state to the address's fragment and back. Initial values are left out, but not the panel: the page may begin
+// with another one.
 
 import {INITIAL} from './store.js';
 
@@ -44,7 +45,7 @@ export function fragment(state) {
   const found = new URLSearchParams();
   found.set('w', `${state.begin}-${state.end}`);
   for (const [word, [key, write]] of Object.entries(WORDS)) {
-    if (JSON.stringify(state[key]) !== JSON.stringify(INITIAL[key])) found.set(word, write(state[key]));
+    if (key === 'panel' || JSON.stringify(state[key]) !== JSON.stringify(INITIAL[key])) found.set(word, write(state[key]));
   }
   return `#${found}`;
 }

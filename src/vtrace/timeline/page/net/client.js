@@ -10,6 +10,8 @@ export class Client {
     this.open = new Map();
     /** The server's count of reopened archives when the page was loaded; the server refuses an older count. */
     this.loads = 0;
+    /** The fragment of the address at which a saved page begins; '' on a page with a server. */
+    this.state = '';
     /** @type {(line: string) => void} */
     this.complain = () => undefined;
   }

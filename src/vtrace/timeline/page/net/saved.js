@@ -27,7 +27,6 @@ export class SavedClient extends Client {
   /** @param {{state: string, traces: any[], parts: Record<string, [number, number]>}} head @param {Uint8Array} bytes */
   constructor({state, traces, parts}, bytes) {
     super();
-    /** The fragment of the address at which the page begins. */
     this.state = state;
     this.metas = traces;
     this.parts = new Parts({places: parts, bytes});
@@ -48,7 +47,9 @@ export class SavedClient extends Client {
   async table(name, words) {
     this.count(1);
     try {
-      return name === 'compare' ? await this.parts.table('compare') : await (TABLES[name]?.(this, words.trace, words) ?? undefined);
+      const found = name === 'compare' ? marked(await this.parts.table(name)) : await (TABLES[name]?.(this, words.trace, words) ?? undefined);
+      if (!found && ['panel', 'compare', 'curves'].includes(name)) this.complain('This file does not have these data: open the trace with vtrace view.');
+      return found;
     } finally {
       this.count(-1);
     }
@@ -86,6 +87,11 @@ export class SavedClient extends Client {
   }
 }
 
+/** An answer about the saved part, whatever part was asked for. @param {Table | undefined} found */
+function marked(found) {
+  return found && {...found, notes: {...found.notes, saved: true}};
+}
+
 /**
  * The answers that are tables.
  * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>}
@@ -96,7 +102,7 @@ const TABLES = {
   collectives: ({parts}, trace) => parts.table(`${trace} collectives`),
   panel: async ({parts}, trace, {name}) => {
     const found = (await parts.table(`${trace} panel ${name}`)) ?? (name === 'findings_here' && (await parts.table(`${trace} panel findings`)));
-    return found ? {...found, notes: {...found.notes, saved: true}} : undefined;
+    return marked(found || undefined);
   },
   tiles: async (client, trace, {level, number, rows}) => {
     const found = await client.parts.ints(`${trace} tiles ${level}`), of = client.rows[trace];
@@ -105,10 +111,13 @@ const TABLES = {
   calls: async (client, trace, {rows, from, to}) => (await client.calls(trace))?.window(client.rows[trace].locations(rows).map(([first]) => first), from, to),
   messages: async (client, trace, words) => {
     const of = client.rows[trace], numbers = (/** @type {number[][]} */ rows) => new Map(rows.flatMap((row, at) => row.map((each) => [each, at])));
+    const near = words.between && {places: new Set(of.locations(words.between).flat()), units: new Set(of.unitsOf(words.between).flat().map(({unit}) => unit))};
+    /** Between picked rows only. @param {Map<number, number>} known @param {Set<number> | undefined} picked */
+    const among = (known, picked) => (picked ? new Map([...known].filter(([one]) => picked.has(one))) : known);
     const single = await client.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints));
-    if (single) return messagesOf(single, {...words, rows: numbers(of.locations(words.rows))});
+    if (single) return messagesOf(single, {...words, rows: among(numbers(of.locations(words.rows)), near?.places)});
     const found = words.smallest > 0 || words.tag !== '' || words.comm >= 0 ? undefined : await client.parts.table(`${trace} bundles`);
-    return found && bundlesOf(found.columns, numbers(of.unitsOf(words.rows).map((row) => row.map(({unit}) => unit))), words);
+    return found && bundlesOf(found.columns, among(numbers(of.unitsOf(words.rows).map((row) => row.map(({unit}) => unit))), near?.units), words);
   },
   rare: async (client, trace, {rows, from, to}) => {
     const found = await client.parts.table(`${trace} rare`);
@@ -174,6 +183,7 @@ const JSONS = {
     return (await client.calls(trace))?.go(words, words.rows ? client.rows[trace].locations(words.rows).flat() : locations);
   },
   call: (client, trace, words) => described(client, trace, words),
+  sample: async (client) => void client.complain('This file has no single samples: open the trace with vtrace view.'),
 };
 
 /** The facts of a call, as the server describes it, as far as the file has them. @param {SavedClient} client

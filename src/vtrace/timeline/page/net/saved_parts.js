@@ -72,7 +72,7 @@ export function tilesOf({ints, notes}, units, number, rows) {
   /** @type {any} */
   const columns = {region: new Uint32Array(size), events: new Uint32Array(size)};
   for (const name of Object.keys(ints)) columns[name] ??= new Uint8Array(size);
-  const classes = Object.keys(ints).filter((name) => /^c\d+$/.test(name));
+  const classes = Object.keys(ints).filter((name) => /^[cw]\d+$/.test(name));
   rows.forEach((row, at) => {
     const whole = row.reduce((sum, one) => sum + one.size, 0);
     for (let bin = 0; bin < BINS; bin += 1) {

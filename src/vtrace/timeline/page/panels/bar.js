@@ -29,7 +29,7 @@ export function installBar(app) {
   curve.title = 'A counter below all rows (v: the next one)';
   const sampled = traces.some((one) => one.meta.samples);
   const messages = choice('messages', 'Messages', [['auto', 'auto'], ['lines', 'lines'], ['none', 'none']], state.messages, (value) => store.set({messages: /** @type {any} */ (value)}));
-  const collectives = choice('collectives', 'Collectives', [['auto', 'auto'], ['bands', 'bands'], ['none', 'none']], state.collectives, (value) => store.set({collectives: /** @type {any} */ (value)}));
+  const collectives = choice('bands', 'Collectives', [['auto', 'auto'], ['bands', 'bands'], ['none', 'none']], state.collectives, (value) => store.set({collectives: /** @type {any} */ (value)}));
   const toggles = /** @type {const} */ (['counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);

@@ -68,6 +68,7 @@ function collective(app, one, trace) {
 export function histogram(app, trace) {
   const {found} = app.traces[trace], {search} = app.store.state;
   if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
+  if (app.traces[trace].meta.saved?.shortest < 0) return element('p', {className: 'hint'}, 'This file has no single calls: open the trace with vtrace view.');
   if (!found) return element('p', {className: 'hint'}, 'Searching ...');
   const {notes} = found, bars = found.columns.histogram;
   const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);

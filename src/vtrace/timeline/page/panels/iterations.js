@@ -13,27 +13,27 @@ import {named, table, times} from './table.js';
 const HIGH = 90;
 /** All processes take alike where the mean is at least this part of the longest: then none is longest. */
 const EVEN = 0.95;
-/** The iteration that is compared with the median one. */
-let chosen = -1;
+/** The iteration of each trace that is compared with the median one. @type {number[]} */
+const chosen = [];
 
 /** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
 export function iterations(app, found, trace) {
   const {columns: c, notes} = found;
   if (!notes.region) return element('p', {className: 'hint'}, 'No call repeats on all processes often enough to be an iteration.');
   const size = c.begin.length, slow = new Set(notes.slow.flatMap((/** @type {number[]} */ [first, last]) => Array.from({length: last - first + 1}, (_, n) => first + n)));
-  const slowest = c.time_ns.indexOf(Math.max(...c.time_ns));
-  if (chosen < 0 || chosen >= size) chosen = slowest;
+  const slowest = c.time_ns.indexOf(longest(c));
+  if (!(chosen[trace] < size)) chosen[trace] = slowest;
   const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
   /** @param {number} at */
   const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}${slow.has(at) ? ', slow' : ''}`;
   const strip = canvas(HIGH, (made) => drawStrip(made, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
   /** @param {number} at */
   const go = (at) => {
-    chosen = Math.max(0, Math.min(size - 1, at));
-    fill(said, about(chosen));
+    chosen[trace] = Math.max(0, Math.min(size - 1, at));
+    fill(said, about(chosen[trace]));
     const by = app.store.state.shift[trace] ?? 0;
-    app.show(around(c.begin[chosen] + by, c.end[chosen] + by));
-    sideBySide(app, trace, found, chosen, beside);
+    app.show(around(c.begin[chosen[trace]] + by, c.end[chosen[trace]] + by));
+    sideBySide(app, trace, found, beside);
   };
   /** @param {MouseEvent} event */
   const place = (event) => Math.max(0, Math.min(size - 1, Math.floor((event.offsetX / strip.clientWidth) * size)));
@@ -44,15 +44,20 @@ export function iterations(app, found, trace) {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    go(chosen + by);
+    go(chosen[trace] + by);
   };
-  fill(said, about(chosen));
-  sideBySide(app, trace, found, chosen, beside);
+  fill(said, about(chosen[trace]));
+  sideBySide(app, trace, found, beside);
   const loop = notes.basis === 'calls' ? notes.region : `the loop around ${notes.region}`;
   return element('div', {id: 'iterations'},
     element('p', {}, `${count(size)} iterations of ${loop}, median ${duration(notes.median_ns)}, ${count(slow.size)} slow${notes.drift > 1.1 ? `; the last quarter takes ${Number(notes.drift.toPrecision(3))} times the first` : ''}.`),
     strip, said, element('p', {className: 'ways'}, button('slowest', () => go(slowest)), button('median', () => go(notes.median)),
       ...[...slow].slice(0, 8).map((at) => button(`slow ${at}`, () => go(at)))), beside);
+}
+
+/** The time of the longest iteration; there may be more of them than a call takes arguments. @param {Record<string, any>} c */
+function longest(c) {
+  return c.time_ns.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b), 0);
 }
 
 /** @param {HTMLCanvasElement} made @param {Record<string, any>} c @param {Set<unknown>} slow @param {number} median */
@@ -62,7 +67,7 @@ function drawStrip(made, c, slow, median) {
   const pen = made.getContext('2d'), style = getComputedStyle(made);
   if (!pen) return;
   pen.scale(scale, scale);
-  const most = Math.max(...c.time_ns), wide = width / size;
+  const most = longest(c), wide = width / size;
   for (const marked of [false, true]) { // the slow ones last: many share a pixel
     pen.fillStyle = style.getPropertyValue(marked ? '--pick' : '--faint');
     for (let at = 0; at < size; at += 1) {
@@ -76,12 +81,12 @@ function drawStrip(made, c, slow, median) {
 }
 
 /** Exclusive times of an iteration beside those of the median one, by class and by region, summed over all rows.
- * @param {App} app @param {number} trace @param {import('../net/client.js').Table} found @param {number} at
- * @param {Element} place */
-async function sideBySide(app, trace, found, at, place) {
-  const {columns: c, notes} = found;
-  const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${n}`)));
-  if (sides.some((side) => !side) || at !== chosen) return;
+ * @param {App} app @param {number} trace @param {import('../net/client.js').Table} found @param {Element} place */
+async function sideBySide(app, trace, found, place) {
+  const {columns: c, notes} = found, at = chosen[trace];
+  const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${trace} ${n}`)));
+  if (sides.some((side) => !side) || at !== chosen[trace]) return;
+  if (sides.some((side) => side?.notes.saved)) return void fill(place, element('p', {className: 'hint'}, 'A saved page has no profiles of single iterations: open the trace with vtrace view.'));
   const {classes} = app.traces[trace].meta;
   /** @type {Map<number, number[]>} */
   const regions = new Map(), byClass = new Map();

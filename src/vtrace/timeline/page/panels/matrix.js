@@ -20,6 +20,8 @@ const METRICS = {
   bytes: [(_, size) => size, bytes], count: [(n) => n, count], time: [(_, __, ns) => ns, duration],
   rate: [(_, size, ns) => (ns > 0 ? (1e9 * size) / ns : 0), (rate) => `${bytes(Math.round(rate))}/s`],
 };
+/** Metrics of messages that need the time of both ends. @type {[string, string][]} */
+const TIMED = [['time', 'time from send to receive'], ['rate', 'rate']];
 let messageMetric = 'bytes', operationMetric = 'time';
 
 /** The values of cells: `down` rows, and columns in which neighbours may share one. @param {ArrayLike<number>} row
@@ -38,6 +40,7 @@ export function matrix(app, found, trace) {
   const picked = pickedProcesses(app, trace), place = element('div', {}), axis = processAxis(app, trace, size), side = axis.cells;
   const shown = Array.from(c.sender, (_, row) => row).filter((row) => !between || (picked.has(c.sender[row]) && picked.has(c.receiver[row])));
   const marked = new Set([...picked].map(axis.cellOf));
+  if (!found.notes.timed && ['time', 'rate'].includes(messageMetric)) messageMetric = 'bytes';
   const draw = () => fill(place, heatmap(app, {
     id: 'matrix-plot', label: `Messages between ${size} processes; the table below has the numbers`, axes: ['from rank', 'to rank'], down: side, across: side,
     values: cells(Array.from(c.sender, axis.cellOf), Array.from(c.receiver, axis.cellOf), [c.count, c.bytes, c.ns], side, side, messageMetric),
@@ -47,7 +50,7 @@ export function matrix(app, found, trace) {
   }));
   draw();
   const rate = (/** @type {number} */ row) => METRICS.rate[0](0, c.bytes[shown[row]], c.ns[shown[row]]);
-  return element('div', {id: 'matrix'}, choice('matrix-metric', 'Show', [['bytes', 'bytes'], ['count', 'number of messages'], ['time', 'time from send to receive'], ['rate', 'rate']], messageMetric, (chosen) => {
+  return element('div', {id: 'matrix'}, choice('matrix-metric', 'Show', [['bytes', 'bytes'], ['count', 'number of messages'], ...(found.notes.timed ? TIMED : [])], messageMetric, (chosen) => {
     messageMetric = chosen;
     draw();
   }), place, between && element('p', {className: 'hint'}, 'Only messages between the picked rows; Escape shows all.'), table([

@@ -23,7 +23,7 @@ export function addNote(app) {
   const dialog = element('dialog', {id: 'note', 'aria-label': 'Note', onclose: () => dialog.remove()});
   fill(dialog, element('form', {method: 'dialog', onsubmit: () => {
     const text = field.value.trim();
-    if (text) app.store.set({notes: [...app.store.state.notes, {trace: Number(row[0]), time: Math.round(time), row: row.slice(2), text}]});
+    if (text) app.store.set({notes: [...app.store.state.notes, {trace: Number(row[0]), time: Math.max(0, Math.round(time - (state.shift[Number(row[0])] ?? 0))), row: row.slice(2), text}]});
   }}, element('p', {}, `Note at ${duration(time, 7)}: `, field), element('button', {type: 'submit'}, 'Add'), ' ', button('Cancel', () => dialog.close())));
   document.body.append(dialog);
   dialog.showModal();
@@ -45,7 +45,7 @@ export function notes(app) {
 
 /** Shows the time of a note, with the window's length. @param {App} app @param {import('../model/store.js').Note} note */
 function goTo(app, note) {
-  const {begin, end} = app.store.state, wide = end - begin;
-  if (note.time < begin || note.time > end) app.show({begin: note.time - wide / 2, end: note.time + wide / 2});
+  const {begin, end, shift} = app.store.state, wide = end - begin, at = note.time + (shift[note.trace] ?? 0);
+  if (at < begin || at > end) app.show({begin: at - wide / 2, end: at + wide / 2});
   app.store.set({row: `${note.trace}:${note.row}`});
 }

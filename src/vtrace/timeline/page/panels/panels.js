@@ -79,7 +79,7 @@ export function installPanels(app) {
 /** Begins with the findings where there are any, unless the address says more. Returns true if this is unknown so far.
  * @param {App} app */
 function begin(app) {
-  const {state} = app.store, [{meta}] = app.traces, asked = values(location.hash);
+  const {state} = app.store, [{meta}] = app.traces, asked = values(location.hash || app.client.state);
   if (asked.panel || state.call || state.sample || app.traces.length > 1 || meta.findings === 0 || meta.findings < -1) return false;
   app.store.set({panel: 'findings'});
   return meta.findings < 0;
@@ -159,14 +159,15 @@ function facts(app) {
 
 /** @param {App} app */
 async function showDifferences(app) {
-  const {state} = app.store, panel = byId('panel');
+  const {state} = app.store, panel = byId('panel'), mine = (turn += 1);
   panel.classList.add('waits');
   const parts = partsOf(app);
   const words = Object.fromEntries(parts.flatMap((part, number) => Object.entries(part).map(([name, value]) => [`${name}${number}`, value])));
   const found = await app.client.table('compare', words, 'compare');
-  if (!found || app.store.state.panel !== 'compare') return;
+  if (mine !== turn || app.store.state.panel !== 'compare') return;
   panel.classList.remove('waits');
-  fill(panel, element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
+  if (!found) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
+  fill(panel, element('p', {className: 'hint'}, found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
 }
 
 /** Counts the panels that were asked for: only the last one is shown. */
@@ -175,6 +176,7 @@ let turn = 0;
 /** @param {App} app @param {boolean} [mayFail] shows the profile where there are no findings */
 async function show(app, mayFail = false) {
   const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
+  panel.classList.remove('waits');
   if (state.panel === 'call') return void fill(panel, facts(app));
   if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
   if (state.panel === 'notes') return void fill(panel, notes(app));

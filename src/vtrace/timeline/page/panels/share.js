@@ -5,7 +5,9 @@ import {drawChart, paperOf} from '../draw/chart.js';
 import {drawOver} from '../draw/over.js';
 import {CanvasSurface, SvgSurface} from '../draw/surface.js';
 import {fragment} from '../model/address.js';
-import {parsed} from '../model/colours.js';
+import {COLOURS} from '../draw/processor_layer.js';
+import {mixed, parsed} from '../model/colours.js';
+import {BLOCKED, READY} from '../model/off_core.js';
 import {WAIT} from '../model/rare.js';
 import {covering, levelOf} from '../model/tiles.js';
 import {duration} from '../model/time.js';
@@ -51,6 +53,9 @@ function legendOf(app, paper) {
     if (marks && Array.from(marks.columns.lost_begin).some((time, at) => time < end && marks.columns.lost_end[at] > begin)) found.push([paper.pick, 'not recorded']);
     if (kinds.some((kind) => kind !== WAIT)) found.push([paper.outlier, 'outlier']);
     if (kinds.includes(WAIT)) found.push([paper.wait, 'wait']);
+    if (marks?.columns.time?.length) found.push([paper.pick, 'marker']);
+    if (meta.offCore && state.processor) found.push([COLOURS[READY], 'edge: waits for a processor'], [COLOURS[BLOCKED], 'edge: blocked']);
+    if (state.collectives !== 'none' && app.traces.some((one) => one.collectives?.columns.begin.length)) found.push([mixed(paper.back, paper.mark, 0.3), 'collectives']);
     if (meta === app.traces[0].meta && state.messages !== 'none' && app.traces.some((one) => one.messages?.notes.messages)) found.push([paper.mark, 'messages']);
   }
   return found.filter(([, text], at) => found.findIndex((other) => other[1] === text) === at);
@@ -129,7 +134,7 @@ export async function exportPicture(app, kind) {
 export async function savePage(app) {
   const {state} = app.store;
   fill(byId('said'), 'Saving the page ...');
-  const answer = await app.client.get('save', {from: Math.floor(state.begin), to: Math.ceil(state.end), state: fragment(state)}, 'save');
+  const answer = await app.client.get('save', {from: Math.floor(state.begin), to: Math.ceil(state.end), shift: state.shift.join(','), state: fragment(state)}, 'save');
   const blob = await answer?.blob().catch(() => undefined);
   if (!blob) return;
   fill(byId('said'), '');
