@@ -44,6 +44,7 @@ def main() -> None:
         run(where, "mpiexec", "-n", "2", "./heat2d", "1000", "100")
         run(where, *command("vtunify"), "--report", "heat2d")
         with browser(where, "1250,760") as page:
+            cause(page, where)
             view(page, where)
             hybrid(page, where)
             many(page, where)
@@ -70,6 +71,18 @@ def viewer(page: Browser, where: Path, fragment: str, *archives: str) -> Iterato
     finally:
         process.terminate()
         process.wait()
+
+
+def cause(page: Browser, where: Path) -> None:
+    """The first picture of a run of 16 ranks, of which one takes longer, after a click on the finding."""
+    source = str(ROOT / "tests" / "planted" / "programs" / "mpi_plants.c")
+    run(where, *command("vtrace-cc"), "-O2", "-g", source, "-o", "solver")
+    run(where, "mpiexec", "-n", "16", "./solver", "straggler", "12")
+    run(where, *command("vtunify"), "--also", "diagnose", "solver")
+    with viewer(page, where, "", "solver") as shown:
+        shown.run("document.querySelector('#panel tr.press').click()")
+        shown.settled()
+        shown.page.driver.save_screenshot(str(HERE / "view-cause.png"))
 
 
 def view(page: Browser, where: Path) -> None:
