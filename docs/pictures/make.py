@@ -75,8 +75,8 @@ def viewer(page: Browser, where: Path, fragment: str, *archives: str) -> Iterato
 
 
 def cause(page: Browser, where: Path) -> None:
-    """The first picture of 64 ranks, of which one takes longer. The archive is made: a machine with fewer cores than ranks
-    would show its own waits."""
+    """The first picture of 64 ranks, of which one takes longer. The archive is made: a machine with fewer cores
+    than ranks would show its own waits."""
     grid.write(where / "stencil.trace", 64, 12)
     with viewer(page, where, "", "stencil") as shown:
         shown.page.driver.save_screenshot(str(HERE / "view-cause.png"))

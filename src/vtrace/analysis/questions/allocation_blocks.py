@@ -316,6 +316,7 @@ class _Process:
         pairs = np.unique(np.stack([alike[sampled], self.site[sampled]]), axis=1)[0]
         one_site = np.bincount(pairs, minlength=int(alike.max()) + 1)[alike] == 1
         self._spread(alike * 4 + fate, ~named[self.path])
+        self._spread(alike * 2 + self.never, ~named[self.path])  # the peak may find a single block that is freed soon
         self._spread(alike, one_site & ~named[self.path])
 
     def _spread(self, key: Array, wanted: Array) -> None:
