@@ -193,9 +193,9 @@ def test_races_of_sums(core: list[Path], tmp_path: Path) -> None:
 def test_races_of_the_heap(core: list[Path], tmp_path: Path) -> None:
     """The memory shim, with its functions renamed: preloaded it would come before the sanitizer."""
     flags = ["-fno-builtin", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
-    files = [ROOT / "csrc/memwrap" / name for name in ("sums.c", "libraries.c")]
+    files = [ROOT / "csrc/memwrap" / name for name in ("sums.c", "libraries.c", "sites.c")]
     program = link(core, tmp_path / "heap", *flags, ROOT / "tests/c/heap.c", *files)
-    settings = {"VT_MEMTRACE": "yes", "VT_MEMTRACE_LIBRARIES": "yes"}
+    settings = {"VT_MEMTRACE": "yes", "VT_MEMTRACE_LIBRARIES": "yes", "VT_MEMTRACE_CALLSITES": "1K"}
     done = call([program], tmp_path, settings, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
     assert "ThreadSanitizer" not in done.stderr
