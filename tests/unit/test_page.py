@@ -20,7 +20,7 @@ CODE = sorted(path for path in PAGE.rglob("*") if path.suffix in (".js", ".css",
 def test_it_stays_small() -> None:
     lines = {path: len(path.read_text().splitlines()) for path in CODE}
     assert sum(lines.values()) <= 6000
-    assert sum(path.stat().st_size for path in CODE) <= 250_000
+    assert sum(path.stat().st_size for path in CODE) <= 320_000
     assert [path.name for path, count in lines.items() if count > 400] == []
 
 

@@ -51,15 +51,15 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
             if threads:
                 key = row, sleeping_call(asleep.sites[at]), int(facts.path_of_blocked[at])
                 slept, lost = sums.get(key, (0.0, 0.0))
-                sums[key] = slept + ns[at], lost + ns[at] * threads
+                sums[key] = slept + ns[at], lost + ns[at] * max(1, threads - 1)
     largest = sorted(sums.items(), key=lambda one: -one[1][1])[:_MOST]
     for (row, call, path), (slept, lost) in largest:
         yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
 
 
 def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
-    """(n,) the number of threads that lose time between two times (ns) in which a thread sleeps: this one and those
-    that wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
+    """(n,) the number of threads that do not run between two times (ns) in which a thread sleeps: this one and those that
+    wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
     found = np.ones(len(begins), np.int64)
     first, last = np.zeros((2, facts.trace.locations.rows))
     first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]

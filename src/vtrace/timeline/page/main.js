@@ -8,7 +8,6 @@ import {installBar} from './panels/bar.js';
 import {installHistory} from './hands/history.js';
 import {installKeys} from './hands/keys.js';
 import {installMouse} from './hands/mouse.js';
-import {installOffCore} from './panels/off_core.js';
 import {firstWindow, installOverview} from './hands/overview.js';
 import {showTip} from './hands/tip.js';
 import {installWaiting} from './hands/waiting.js';
@@ -64,7 +63,6 @@ async function start(traces) {
   };
   dark.addEventListener('change', () => app.redraw());
   installBar(app);
-  installOffCore(app);
   if (saved) byId('bar').append(element('span', {id: 'contents', className: 'hint'}, saved.contents));
   document.body.classList.toggle('saved', Boolean(saved));
   document.body.classList.toggle('calls', traces.every((one) => one.saved?.shortest >= 0));

@@ -255,10 +255,8 @@ export function paneOf(app, l) {
   };
 }
 
-/**
- * The contents of the pane: calls, stacks of samples and counters, each with its place.
- * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane
- */
+/** The contents of the pane: calls, stacks of samples and counters, each with its place.
+ * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane */
 export function paneParts(app, pane) {
   const of = app.traces[pane.trace], {state} = app.store;
   const calls = of.stack && of.stackOf === state.row ? of.stack : undefined;

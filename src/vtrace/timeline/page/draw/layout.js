@@ -18,11 +18,9 @@ export const AXIS = 24, STACK_ROW = 16, GAP = 18;
  * @property {number} most the largest scroll
  */
 
-/**
- * @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
+/** @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
  * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
- * @returns {Layout}
- */
+ * @returns {Layout} */
 export function layout(state, traces, width, height, wanted) {
   const left = Math.min(170, Math.round(width / 4));
   const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;

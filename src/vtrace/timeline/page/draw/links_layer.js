@@ -37,11 +37,9 @@ function messageLines(v, {columns: c, notes}) {
   return {ends, places};
 }
 
-/**
- * Messages as their density or the choice of the person allows.
+/** Messages as their density or the choice of the person allows.
  * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'lines' | 'none'} choice
- * @param {import('./labels.js').Places} labels @returns {boolean} false: too many to draw
- */
+ * @param {import('./labels.js').Places} labels @returns {boolean} false: too many to draw */
 export function drawMessages(s, v, table, choice, labels) {
   const {ends, places} = messageLines(v, table), part = v.l.parts[v.trace], {bundled} = table.notes;
   const area = v.l.width * Math.min(v.l.bottom - v.l.top, part.height);

@@ -50,12 +50,10 @@ function hue(paint, region) {
   return paint.waits[region] ? waiting(found, paint.back) : found;
 }
 
-/**
- * Draws a part of a tile in a row.
+/** Draws a part of a tile in a row.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
  * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns
- */
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns */
 export function drawTile(s, paint, part, row) {
   const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
   const base = part.number * BINS;
@@ -145,15 +143,13 @@ function endRun(s, run, row) {
   run.colour = -1;
 }
 
-/**
- * Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
+/** Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
  * a pixel; a thin row has only the class with the most time.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
  * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array, used: number[], run: {x: number, end: number,
  *   colour: number}}} column sums: of the classes, and of their parts that wait; used: places of sums that may have time;
  *   run: columns so far of one colour
- * @param {{y: number, h: number}} row
- */
+ * @param {{y: number, h: number}} row */
 function paintColumn(s, paint, column, row) {
   const x = Math.floor(column.x), width = Math.max(1, Math.ceil(column.end) - x);
   const whole = 255 * column.bins, kinds = paint.classes.length;
@@ -188,12 +184,10 @@ function paintColumn(s, paint, column, row) {
   return undefined;
 }
 
-/**
- * Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
+/** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
  * @param {import('./surface.js').Surface} s @param {Paint} paint @param {Calls} calls
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
- * @param {number} from ns: the part to draw @param {number} to
- */
+ * @param {number} from ns: the part to draw @param {number} to */
 export function drawCalls(s, paint, calls, row, from, to) {
   const scale = row.width / (row.end - row.begin);
   const low = row.left + (Math.max(from, row.begin) - row.begin) * scale;
@@ -206,13 +200,11 @@ export function drawCalls(s, paint, calls, row, from, to) {
   }
 }
 
-/**
- * Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
+/** Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
  * @param {import('./surface.js').Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: import('./labels.js').Places}} how
- *   ink: the colour of a name; places: those of all labels
- */
+ *   ink: the colour of a name; places: those of all labels */
 export function labelCalls(s, pieces, row, {name, ink, places}) {
   const scale = row.width / (row.end - row.begin);
   /** @type {{begin: number, end: number, depth: number, region: number} | null} */
@@ -244,11 +236,9 @@ export function callsPart(row) {
   return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
 }
 
-/**
- * @param {import('./surface.js').Surface} s @param {any} paper @param {import('../model/curves.js').Curves} curves
+/** @param {import('./surface.js').Surface} s @param {any} paper @param {import('../model/curves.js').Curves} curves
  * @param {string} key of the row
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
- */
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row */
 export function drawCurve(s, paper, curves, key, row) {
   const number = curves.index.get(key), {least, most} = curves.scale;
   if (number === undefined || !(least <= most)) return;
@@ -276,13 +266,11 @@ const SQUARE = 3;
 /** With more outliers than this in the window, thin rows have no squares, which would hide the rows. */
 const MOST_SQUARES = 200;
 
-/**
- * Marks of outliers and waits: an edge above the row's colours; in thin rows squares, of outliers only.
+/** Marks of outliers and waits: an edge above the row's colours; in thin rows squares, of outliers only.
  * @param {import('./surface.js').Surface} s @param {{outlier: number, wait: number}} paper
  * @param {import('../model/rare.js').Rare | undefined} rare @param {string} key of the row
  * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
- * @param {boolean} [every] thin rows have all marks
- */
+ * @param {boolean} [every] thin rows have all marks */
 export function drawRare(s, paper, rare, key, row, every = false) {
   if (!rare || (!row.edge && !every && squares(rare) > MOST_SQUARES)) return;
   const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
@@ -309,13 +297,11 @@ function squares(rare) {
   return found;
 }
 
-/**
- * Draws a thin mark for each function; recorded calls are drawn above the marks.
+/** Draws a thin mark for each function; recorded calls are drawn above the marks.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
  * @param {import('../model/samples.js').Leaves | undefined} leaves @param {string} key of the row
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
- * @param {number} from ns: the part to draw @param {number} to
- */
+ * @param {number} from ns: the part to draw @param {number} to */
 export function drawLeaves(s, paint, leaves, key, row, from, to) {
   if (!leaves) return;
   const scale = row.width / (row.end - row.begin), thin = row.h >= 6 ? Math.ceil(row.h * 0.4) : row.h;

@@ -14,12 +14,10 @@ const NAMED = 22;
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
 /** @typedef {{at: number, x0: number, x1: number, y: number, count: number, thin: boolean}} Run calls with one name */
 
-/**
- * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
+/** @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
  *   hidden: outermost levels that are left out
  * @param {Calls} calls @param {Pane} pane
- * @param {(at: number, x0: number, x1: number, y: number) => void} each called for each call on the screen
- */
+ * @param {(at: number, x0: number, x1: number, y: number) => void} each called for each call on the screen */
 function onScreen(calls, pane, each) {
   const right = pane.left + pane.width;
   for (let at = 0; at < calls.begin.length; at += 1) {
@@ -29,21 +27,17 @@ function onScreen(calls, pane, each) {
   }
 }
 
-/**
- * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
- * @param {Pane} pane
- */
+/** @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
+ * @param {Pane} pane */
 export function fillStack(s, paint, calls, pane) {
   onScreen(calls, pane, (at, x0, x1, y) => {
     s.fill(x0, y, Math.max(1, x1 - x0 - 0.5), STACK_ROW - 1, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
   });
 }
 
-/**
- * The names of calls where they fit; short calls of a region beside one another have one name and their number.
+/** The names of calls where they fit; short calls of a region beside one another have one name and their number.
  * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
- * @param {Pane} pane @param {(region: number) => string} name
- */
+ * @param {Pane} pane @param {(region: number) => string} name */
 export function labelStack(s, paint, calls, pane, name) {
   /** @type {Map<number, Run>} the last ones, by their height */
   const last = new Map();
@@ -83,11 +77,9 @@ export function deepest(calls) {
   return found;
 }
 
-/**
- * Draws curves of counters below `top`, each with its name, lowest and highest value.
+/** Draws curves of counters below `top`, each with its name, lowest and highest value.
  * @param {import('./surface.js').Surface} s @param {import('../net/client.js').Table} table
- * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper
- */
+ * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper */
 export function drawCounters(s, table, pane, paper) {
   const {series, time, value} = table.columns;
   table.notes.series.forEach((/** @type {any} */ one, /** @type {number} */ number) => {

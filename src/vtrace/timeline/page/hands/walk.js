@@ -30,11 +30,9 @@ export async function chooseCall(app, trace, call) {
   return undefined;
 }
 
-/**
- * Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.
+/** Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.
  * @param {App} app @param {number} trace @param {number} location @param {number} time @param {number} slack ns
- * @param {number} [step] -1, 0, 1
- */
+ * @param {number} [step] -1, 0, 1 */
 export async function chooseSample(app, trace, location, time, slack, step = 0) {
   const found = await app.client.json('sample', {trace, location, time: Math.floor(time), slack: Math.ceil(slack), step}, 'at');
   if (!found) {

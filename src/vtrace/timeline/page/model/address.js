@@ -152,10 +152,8 @@ function notes(text) {
   return found.length ? found : undefined;
 }
 
-/**
- * The times and the rows, by keys; '' for all rows.
- * @param {State} state @param {{key: string}[]} rows of the trace @param {number} trace @param {number} duration
- */
+/** The times and the rows, by keys; '' for all rows.
+ * @param {State} state @param {{key: string}[]} rows of the trace @param {number} trace @param {number} duration */
 export function chosen(state, rows, trace, duration) {
   const {selection} = state, shift = state.shift[trace] ?? 0;
   const begin = Math.max(0, (selection ? selection.begin : state.begin) - shift);

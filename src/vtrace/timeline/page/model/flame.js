@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The places of call paths in a flame graph.
 
-/**
- * Boxes of call paths: x and width are parts of the whole. Children stand side by side, the largest first; boxes that
+/** Boxes of call paths: x and width are parts of the whole. Children stand side by side, the largest first; boxes that
  * are narrower than `least` are left out.
  * @param {{parent: ArrayLike<number>, inclusive: ArrayLike<number>, depth: ArrayLike<number>}} paths parents before children
  * @param {number} root the path whose children fill the width @param {number} least
- * @returns {{path: number, x: number, width: number, depth: number}[]}
- */
+ * @returns {{path: number, x: number, width: number, depth: number}[]} */
 export function boxes(paths, root, least) {
   const {parent, inclusive, depth} = paths, n = parent.length;
   /** @type {number[][]} */

@@ -9,12 +9,10 @@ export const COLUMNS = 512;
 /** @typedef {{classes: Float32Array[], waits: Float32Array[]}} Overview by class and column, 1: the time of all rows; waits: the
  *   part of a class in calls that wait, as far as tiles know */
 
-/**
- * @param {{tile: any, level: number, number: number, from: number, to: number}[][]} rows the tiles of each row, with their part
+/** @param {{tile: any, level: number, number: number, from: number, to: number}[][]} rows the tiles of each row, with their part
  *   of the run, ns
  * @param {number} length ns of the run @param {number} classes
- * @returns {Overview}
- */
+ * @returns {Overview} */
 export function overviewOf(rows, length, classes) {
   const [found, waits] = [0, 1].map(() => Array.from({length: classes}, () => new Float32Array(COLUMNS)));
   const wide = length / COLUMNS, whole = 255 * Math.max(1, rows.length);

@@ -26,13 +26,11 @@ import {NO_LEVEL} from './tiles.js';
 
 /** @typedef {'thread' | 'process' | 'node'} Fold */
 
-/**
- * The rows of a trace.
+/** The rows of a trace.
  * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
  * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread
  * @param {number} trace
- * @returns {Row[]}
- */
+ * @returns {Row[]} */
 export function rowsOf(rows, finest, fold, open, trace) {
   /** @type {Row[]} */
   const found = [];
@@ -109,10 +107,8 @@ export function fullName(rows, place) {
   return name.startsWith('  ') ? `${processName(rows, rows.processes[place])}, ${name.trim()}` : name;
 }
 
-/**
- * The rows to show: with more rows than `most`, neighbours share a row.
- * @param {Row[]} rows of one trace @param {number} most @returns {Row[]}
- */
+/** The rows to show: with more rows than `most`, neighbours share a row.
+ * @param {Row[]} rows of one trace @param {number} most @returns {Row[]} */
 export function fitted(rows, most) {
   if (rows.length <= most || rows.some((row) => row.key.startsWith('n'))) return rows;
   const each = Math.ceil(rows.length / Math.max(1, most));
@@ -132,10 +128,8 @@ export function fitted(rows, most) {
 
 export const THICK = 90, THIN = 1;
 
-/**
- * The height of a row in px: as large as fits, from 1 to THICK; `zoom` makes rows higher.
- * @param {number} count @param {number} height px of the chart @param {number} zoom 1: all rows fit
- */
+/** The height of a row in px: as large as fits, from 1 to THICK; `zoom` makes rows higher.
+ * @param {number} count @param {number} height px of the chart @param {number} zoom 1: all rows fit */
 export function rowHeight(count, height, zoom) {
   const fit = Math.min(THICK, height / Math.max(1, count));
   return Math.min(120, Math.max(THIN, fit) * zoom);

@@ -34,23 +34,19 @@ export function leafAt(leaves, key, time) {
   return leaves.region[row * leaves.bins + bin] - 1;
 }
 
-/**
- * Heights in the pane: of recorded calls, of the stacks of samples below, and the top of counters. Counters get the
+/** Heights in the pane: of recorded calls, of the stacks of samples below, and the top of counters. Counters get the
  * rest of the room; stacks shrink for counters, but together keep at least half of the room. Each of two stacks gets at
  * least half of the room of stacks.
- * @param {number} room px @param {number} calls px wanted @param {number} samples px wanted @param {number} counters px wanted
- */
+ * @param {number} room px @param {number} calls px wanted @param {number} samples px wanted @param {number} counters px wanted */
 export function paneHeights(room, calls, samples, counters) {
   const high = counters ? Math.min(Math.max(room / 2, room - counters), calls + samples) : room;
   const first = samples ? Math.min(calls, Math.max(high - samples, high / 2)) : high;
   return {calls: first, samples: high - first, counters: high};
 }
 
-/**
- * The number of levels of a stack to leave out. outer: outermost levels with nearly all of the time, so that levels
+/** The number of levels of a stack to leave out. outer: outermost levels with nearly all of the time, so that levels
  * with some of the time fit; inner: the innermost levels that do not fit.
- * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit
- */
+ * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit */
 export function hiddenLevels({begin, end, depth}, rows) {
   /** @type {number[]} */
   const times = [];

@@ -42,12 +42,10 @@ export function step(least) {
   return [1, 2, 5, 10].map((n) => n * power).find((each) => each >= least) ?? 10 * power;
 }
 
-/**
- * The lines of an axis and their texts. If times are long, only the first line has its time, and the others the time
+/** The lines of an axis and their texts. If times are long, only the first line has its time, and the others the time
  * since the first.
  * @param {number} begin @param {number} end @param {number} most lines
- * @returns {{time: number, text: string}[]}
- */
+ * @returns {{time: number, text: string}[]} */
 export function ticks(begin, end, most) {
   const wide = step((end - begin) / Math.max(1, most));
   const first = Math.ceil(begin / wide) * wide;

@@ -16,22 +16,18 @@ export class Client {
     this.complain = () => undefined;
   }
 
-  /**
-   * A table; undefined if the request was cancelled or failed.
+  /** A table; undefined if the request was cancelled or failed.
    * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
-   * @returns {Promise<Table | undefined>}
-   */
+   * @returns {Promise<Table | undefined>} */
   async table(name, words, purpose) {
     const answer = await this.get(name, words, purpose);
     const bytes = answer && (await answer.arrayBuffer().catch(() => undefined));
     return bytes?.byteLength ? decoded(bytes) : undefined;
   }
 
-  /**
-   * JSON; undefined if the request was cancelled or failed.
+  /** JSON; undefined if the request was cancelled or failed.
    * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   async json(name, words, purpose) {
     const answer = await this.get(name, words, purpose);
     return answer && answer.json().catch(() => undefined);

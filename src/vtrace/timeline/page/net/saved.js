@@ -92,10 +92,8 @@ function marked(found) {
   return found && {...found, notes: {...found.notes, saved: true}};
 }
 
-/**
- * The answers that are tables.
- * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>}
- */
+/** The answers that are tables.
+ * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>} */
 const TABLES = {
   regions: ({parts}, trace) => parts.table(`${trace} classes`),
   marks: ({parts}, trace) => parts.table(`${trace} marks`),
@@ -165,10 +163,8 @@ const TABLES = {
   search: async (client, trace, words) => (await client.calls(trace))?.search(words, client.rows[trace].locations(words.rows), await client.regions(trace)),
 };
 
-/**
- * The answers in JSON.
- * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>}
- */
+/** The answers in JSON.
+ * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>} */
 const JSONS = {
   regions: async (client, trace, {rows}) => {
     const known = await client.regions(trace);

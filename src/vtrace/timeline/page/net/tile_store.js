@@ -55,11 +55,9 @@ export class TileStore {
     return this.calls.get(`${row} ${level} ${number}`) ?? undefined;
   }
 
-  /**
-   * Requests the missing tiles of a window; cancels requests that the window does not need.
+  /** Requests the missing tiles of a window; cancels requests that the window does not need.
    * @param {{key: string, finest: number, location: number}[]} rows @param {number} begin @param {number} end
-   * @param {number} level @param {number} top
-   */
+   * @param {number} level @param {number} top */
   want(rows, begin, end, level, top) {
     this.forget();
     /** @type {Map<string, Job>} */

@@ -27,10 +27,10 @@ export function installBar(app) {
   const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map((/** @type {any} */ each) => each.name)))];
   const curve = choice('curve', 'Counter', [['', 'none'], ...counters.map((name) => /** @type {[string, string]} */ ([name, name]))], state.curve, (value) => store.set({curve: value}));
   curve.title = 'A counter below all rows (v: the next one)';
-  const sampled = traces.some((one) => one.meta.samples);
+  const sampled = traces.some((one) => one.meta.samples), offCore = traces.some((one) => one.meta.offCore);
   const messages = choice('messages', 'Messages', [['auto', 'auto'], ['lines', 'lines'], ['none', 'none']], state.messages, (value) => store.set({messages: /** @type {any} */ (value)}));
   const collectives = choice('bands', 'Collectives', [['auto', 'auto'], ['bands', 'bands'], ['none', 'none']], state.collectives, (value) => store.set({collectives: /** @type {any} */ (value)}));
-  const toggles = /** @type {const} */ (['counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
+  const toggles = /** @type {const} */ (['counters', 'samples', 'processor']).filter((name) => ({counters: true, samples: sampled, processor: offCore})[name]).map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
@@ -45,7 +45,7 @@ export function installBar(app) {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'));
+  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'), offCore && key('ready', 'edge: waits for a processor'), offCore && key('blocked', 'edge: blocked'));
   const status = () => {
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];

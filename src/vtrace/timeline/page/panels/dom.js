@@ -8,10 +8,8 @@ export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/**
- * An element with properties (on...: listeners; data-, aria-, role: attributes) and children.
- * @param {string} name @param {Record<string, any>} [properties] @param {...Child} children @returns {any}
- */
+/** An element with properties (on...: listeners; data-, aria-, role: attributes) and children.
+ * @param {string} name @param {Record<string, any>} [properties] @param {...Child} children @returns {any} */
 export function element(name, properties = {}, ...children) {
   const made = /** @type {any} */ (document.createElement(name));
   for (const [key, value] of Object.entries(properties)) {

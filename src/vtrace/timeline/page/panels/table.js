@@ -44,10 +44,8 @@ export function named(name, colour) {
   return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name.slice(0, -TAIL)), element('span', {}, name.slice(-TAIL)));
 }
 
-/**
- * @param {TableColumn[]} every @param {number} rows
- * @param {{sort?: number, press?: (row: number) => void, id?: string, marked?: (row: number) => boolean}} [more]
- */
+/** @param {TableColumn[]} every @param {number} rows
+ * @param {{sort?: number, press?: (row: number) => void, id?: string, marked?: (row: number) => boolean}} [more] */
 export function table(every, rows, more = {}) {
   const columns = every.filter((column) => !column.hidden), body = element('tbody'), heads = element('tr');
   let by = more.sort ?? -1, down = true;
