@@ -58,8 +58,8 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
-    """(n,) the number of threads that do not run between two times (ns) in which a thread sleeps: this one and those that
-    wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
+    """(n,) the number of threads that do not run between two times (ns) in which a thread sleeps: this one and those
+    that wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
     found = np.ones(len(begins), np.int64)
     first, last = np.zeros((2, facts.trace.locations.rows))
     first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
