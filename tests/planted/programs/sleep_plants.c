@@ -50,16 +50,17 @@ static void sleeper(void) { rest(); }
 static void reader(void) { wait_for_input(); }
 static void in_futex(void) { wait_for_nobody(); }
 
-static void *works(void *none)
+static _Atomic int begun;
+
+static void *works(void *none) /* until the first thread joins it */
 {
-    for (int i = 0; i < steps; i++) compute(ms);
+    while (begun < steps) compute(ms / 10);
     return none;
 }
 
 static void healthy_main(void) /* the first thread looks from time to time whether the other one is done */
 {
     static pthread_t thread;
-    static int begun;
     if (!begun) pthread_create(&thread, NULL, works, NULL);
     if (++begun < steps) rest();
     else pthread_join(thread, NULL);
