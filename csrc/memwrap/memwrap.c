@@ -2,8 +2,8 @@
 /* The memory shim (libvtrace-mem.so): wraps malloc and the related functions that glibc exports. Allocations by new and
    delete of C++, and by strdup, fopen or getline of libc, reach these functions, too.
 
-   This file owns the table of functions and the records, sums.c the sums of the threads, libraries.c and sites.c the callers. In
-   this folder these rules always hold:
+   This file owns the table of functions and the records, sums.c the sums of the threads, libraries.c and sites.c the
+   callers. In this folder these rules always hold:
    - A wrapper calls the next definition exactly once and keeps its result and errno.
    - A wrapper allocates no memory by malloc and takes no lock.
    - A block is subtracted from the sums before it is freed, and added after it was allocated. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The times in which threads could run but waited for a processor, and those in which they slept. They are no events of
-   OTF2: the sidecar of the archive has them, and rank 0 gathers them. So a location keeps at most MOST intervals. Beyond that neighbours with the least
-   waiting become one, which keeps the sum: the longest waits stay as they are. */
+   OTF2: the sidecar of the archive has them, and rank 0 gathers them. So a location keeps at most MOST intervals of each
+   kind. Beyond that neighbours with the least waiting become one, which keeps the sum: the longest waits stay as they
+   are. */
 #include <stdlib.h>
 #include "containers.h"
 #include "pass.h"

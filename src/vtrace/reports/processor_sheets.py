@@ -18,6 +18,13 @@ from vtrace.reports.sheet import Column, Row, Sheet
 if TYPE_CHECKING:
     from vtrace.analysis.findings.run_facts import RunFacts
 
+_EACH = [
+    Column("time_ns", "time s", "ns"), Column("from_ns", "from s", "ns"), Column("to_ns", "to s", "ns"),
+    Column("location", "location", "text"), Column("place", "in", "text", missing="several calls"),
+    Column("callpath", kind="path"),
+]  # fmt: skip
+"""The columns of single times."""
+
 
 def sheets(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
     """The waits that the finding about waits for a processor counts, and those in waits in MPI; the longest first.
@@ -55,12 +62,7 @@ def _each(facts: RunFacts, ns: Array) -> Sheet:
             "place": place_text(trace, facts.paths, path) if path >= 0 else None,
             "callpath": path_names(facts.paths, names, path) if path >= 0 else None,
         })  # fmt: skip
-    columns = [
-        Column("time_ns", "time s", "ns"), Column("from_ns", "from s", "ns"), Column("to_ns", "to s", "ns"),
-        Column("location", "location", "text"), Column("place", "in", "text", missing="several calls"),
-        Column("callpath", kind="path"),
-    ]  # fmt: skip
-    return Sheet(name="processor_waits", title="The longest waits for a processor", columns=columns, rows=rows)
+    return Sheet(name="processor_waits", title="The longest waits for a processor", columns=_EACH, rows=rows)
 
 
 def _asleep(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
@@ -94,12 +96,7 @@ def _asleep(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
             "callpath": [*call.names, call.sleeps] if call and not row else
             path_names(facts.paths, trace.regions["name"], row) if row >= 0 else None,
         })  # fmt: skip
-    columns = [
-        Column("time_ns", "time s", "ns"), Column("from_ns", "from s", "ns"), Column("to_ns", "to s", "ns"),
-        Column("location", "location", "text"), Column("place", "in", "text", missing="several calls"),
-        Column("callpath", kind="path"),
-    ]  # fmt: skip
     return [
         Sheet(name="blocked_by_location", title="Asleep in the kernel", columns=by_location, rows=locations),
-        Sheet(name="blocked", title="The longest times asleep", columns=columns, rows=rows),
+        Sheet(name="blocked", title="The longest times asleep", columns=_EACH, rows=rows),
     ]
