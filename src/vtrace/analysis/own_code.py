@@ -14,6 +14,8 @@ from vtrace.analysis.table import Array
 
 _OF_SYSTEM = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
 """The beginning of the paths of libraries of the system, such as libm."""
+_UNNAMED = ("[", "__vdso_", "__kernel_")
+"""Code without a symbol, such as [heat+0x1020], and the kernel's functions in the process (vdso(7))."""
 _INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
 """Files of Python that are not the program's own."""
 
@@ -29,7 +31,7 @@ class OwnCode:
         """(regions,) bool: compiled functions of the program and of libraries that are not the system's."""
         regions = self._trace.regions
         known = [
-            not (_OF_SYSTEM.match(str(library)) or str(name).startswith("["))  # [heat+0x1020]: code without a symbol
+            not (_OF_SYSTEM.match(str(library)) or str(name).startswith(_UNNAMED))
             for library, name in zip(regions["description"].tolist(), regions["name"].tolist(), strict=True)
         ]
         found: Array = (CLASS_OF[regions["activity"]] == USER) & np.array(known, bool)
