@@ -361,6 +361,15 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+@pytest.mark.parametrize(("usual", "kinds"), [(100, {"slow_iterations"}), (160, {"slow_iterations", "imbalance"})])
+def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str], tmp_path: Path) -> None:
+    """Rank 1 works for 900 ns instead of the usual time in two of 40 iterations, so that rank 0 waits 1600 ns there; if
+    rank 1 takes 60 ns longer in all others, rank 0 waits 2280 ns there, which the two do not explain."""
+    works = [[100, 900 if n in (16, 30) else usual] for n in range(40)]
+    found = Trace(archive(tmp_path / "a", meetings(works))).diagnosis(Selection()).findings
+    assert {one.kind for one in found if one.culprit == "rank 1, work in main"} == kinds
+
+
 def test_drift_names_its_place(tmp_path: Path) -> None:
     """Rank 0 works longer and longer; the other rank waits for it."""
     found = told(Trace(archive(tmp_path / "a", meetings([[100 + 5 * n, 100] for n in range(40)]))), "drift")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from vtrace.io.local.records import CLOCK_NANOSECONDS, CLOCK_TSC
@@ -80,10 +81,27 @@ def test_knots_cover_all_events_and_never_fall() -> None:
     (curve,), _ = curves([source([pair(s, noise=s % 3 * 40) for s in range(10)])])
     first, last = pair(-0.1).ticks, pair(12).ticks
     ticks, ns = curve.knots(curve.at(first), first, last)
-    assert (ticks[0], ticks[-1], ns[0]) == (first, last, 0)
+    assert (ticks[0], ns[0]) == (first, 0)
+    assert ticks[-1] >= last
     assert len(ticks) >= 8
     assert (ticks[1:] > ticks[:-1]).all()
     assert (ns[1:] >= ns[:-1]).all()
+
+
+@pytest.mark.parametrize("hertz", [1_000_003, 999_999_937, 2_600_001_111])
+def test_the_last_event_has_no_influence_on_other_times(hertz: int) -> None:
+    """A sample after the last event, for example, which an archive without samples does not have."""
+    (curve,), _ = curves([source([pair(s, hertz, noise=s % 3 * 40) for s in range(4)], hertz)])
+    first = pair(0.4, hertz).ticks
+    for moment in (0.6, 1.7, 2.9, 3.3):
+        at = pair(moment, hertz).ticks
+        found = set()
+        for last in (moment, 3, 3.5, 4, 9, 77.7):
+            ticks, ns = curve.knots(EPOCH, first, max(at, pair(last, hertz).ticks))
+            k = min(int(np.searchsorted(ticks, np.uint64(at), side="right")), len(ticks) - 1)
+            (t0, t1), (n0, n1) = map(int, ticks[k - 1 : k + 1]), map(int, ns[k - 1 : k + 1])
+            found.add(n0 + (at - t0) * (n1 - n0) // (t1 - t0))
+        assert len(found) == 1
 
 
 def test_knots_of_one_moment() -> None:

@@ -139,11 +139,13 @@ def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
 
 def _explains(finding: Finding, other: Finding) -> bool:
     """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
-    same culprit."""
+    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses."""
     if finding.kind in kind_of(other.kind).explained_by:
         return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
-    same = finding.kind == "slow_iterations" and other.kind == "imbalance" and finding.culprit == other.culprit
-    return same and finding.loss_ns >= _MOSTLY * other.loss_ns
+    if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
+        return False
+    waited = finding.loss_ns * len(other.ranks) / max(1, len(finding.ranks))
+    return waited >= _MOSTLY * other.loss_ns
 
 
 class WrittenDiagnosis(WrittenScan):

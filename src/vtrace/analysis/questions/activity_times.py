@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, IO, RUNTIME
+from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table
-from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -31,7 +32,8 @@ class _ExtentPart(Part):
 
 
 class Extent(Question[_ExtentPart, Table]):
-    """The first and the last event of each location: of a thread without calls its begin and end."""
+    """The first and the last event of each location, of a thread without calls its begin and end; earlier and later
+    sleep counts, too."""
 
     replay = True
     kinds = frozenset({"ThreadBegin", "ThreadEnd"})
@@ -44,7 +46,15 @@ class Extent(Question[_ExtentPart, Table]):
         library itself)."""
         rows = [(location, *part.found) for location, part in self.parts.items() if part.found]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
-        return Table(dict(zip(_COLUMNS, columns, strict=True)))
+        found = Table(dict(zip(_COLUMNS, columns, strict=True)))
+        times = BlockedTimes(self.trace)
+        here = (times.begin < self.stop) & (times.end > self.start)
+        first, last = np.full(self.trace.locations.rows, NEVER), np.full(self.trace.locations.rows, ALWAYS)
+        np.minimum.at(first, times.location[here], times.begin[here].clip(self.start, self.stop).astype(np.int64))
+        np.maximum.at(last, times.location[here], times.end[here].clip(self.start, self.stop).astype(np.int64))
+        found["first"][:] = np.minimum(found["first"], first[found["location"]])
+        found["last"][:] = np.maximum(found["last"], last[found["location"]])
+        return found
 
 
 class _SpanPart(Part):

@@ -80,8 +80,10 @@ class CoverageRow:
 
     @property
     def times(self) -> list[int]:
-        """Times of the first and last event, and of the remarks, in ns of the archive."""
+        """Times of the first and last event, of sleep, and of the remarks, in ns of the archive."""
         r, found = self.result, [marker.time for marker in self.markers]
+        if len(self.blocked):
+            found += [int(self.blocked["from"].min()), int(self.blocked["to"].max())]
         if r and r.events:
             found += [r.first_ns, r.last_ns]
         if r and r.limit_ns is not None:
@@ -103,8 +105,8 @@ class CoverageRow:
 
 
 def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
-    """Returns the begin and the end of the trace, in ns of the archive: of the events and markers, but the trace lasts
-    until its last process ends."""
+    """Returns the begin and the end of the trace, in ns of the archive: of the events, markers and sleep, but the trace
+    lasts until its last process ends."""
     times = [time for row in rows for time in row.times]
     return (min(times), max(*times, *(row.end_ns for row in rows))) if times else (0, 0)
 

@@ -19,7 +19,7 @@ _SPACING = 1_000_000_000
 """Least ns between two knots. The error of a pair is up to 100 ns, so the error of a slope is at most 1e-7."""
 _SHORT = 10_000_000
 """A slope measured over fewer ns is worse than the nominal rate."""
-_MOST_NS = (1 << 63) - 1
+_MOST_NS, _MOST_TICKS = (1 << 63) - 1, (1 << 64) - 1
 _DISORDER = 10_000
 """Pairs of processes that share a clock differ by less than this many ns."""
 
@@ -68,11 +68,14 @@ class Curve(NamedTuple):
     def knots(self, zero: int, first: int, last: int) -> tuple[Ticks, Ticks]:
         """Returns the ticks and ns of two or more knots that cover all ticks from first to last.
 
-        zero: ns since the epoch, not later than the time of first; origin of the knots' ns.
+        zero: ns since the epoch, not later than the time of first; origin of the knots' ns. The last knot is one of the
+        curve or lies whole rates behind it, so that last has no influence on the rounding of times.
         """
-        ends = first, max(last, first + 1)
-        inner = self.ticks[bisect_right(self.ticks, ends[0]) : bisect_left(self.ticks, ends[1])]
-        ticks = [ends[0], *inner, ends[1]]
+        end = bisect_left(self.ticks, max(last, first + 1)) + 1
+        ticks = [first, *self.ticks[bisect_right(self.ticks, first) : end]]
+        if end > len(self.ticks):
+            rates = (max(last, first + 1) - self.ticks[-1] - 1) // self.rate[0] + 1
+            ticks.append(min(self.ticks[-1] + rates * self.rate[0], _MOST_TICKS))
         return np.array(ticks, np.uint64), np.array(
             [min(max(self.at(t) - zero, 0), _MOST_NS) for t in ticks], np.uint64
         )
