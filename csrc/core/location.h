@@ -119,9 +119,9 @@ struct vt_location {
     uint64_t records, clamped, flush_ticks, first, written_bytes;
     uint64_t user_time, system_time; /* us of CPU time of ended threads (thread_time.c) */
     uint32_t is_timed; /* 1: user_time and system_time have the time of the location's present thread */
-    /* ns that the present thread has waited for a processor and has run (thread_time.c), as last read; times of the last
-       question and of the last reading, 0: none */
-    uint64_t waited, ran, wait_read, core_read;
+    /* ns that the present thread has waited for a processor and has run, and how often it has slept (thread_time.c), as
+       last read; times of the last question and of the last reading, 0: none */
+    uint64_t waited, ran, sleeps, wait_read, core_read;
     uint64_t wait, slept; /* ns of waiting for a processor, and asleep, that the next record of the slow path tells */
     uint64_t complete; /* lost + 1 when the summary at the end of the thread was written; 0: not written */
 

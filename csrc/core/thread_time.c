@@ -5,12 +5,20 @@
 #include <sys/resource.h>
 #include "recording.h"
 
+#define LEAST 100000 /* ns by which times of two clocks do not differ */
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
 static struct vt_cpu_time before; /* of the main thread at load of the library, from earlier programs (exec) */
 static uint64_t waited_before; /* ns that the main thread had waited for a processor when recording began */
 
 static _Atomic int counts_no_waits; /* 1: the kernel gives no times of waiting for a processor */
+
+/* Returns how often the calling thread has slept: its voluntary context switches in getrusage(2). */
+static uint64_t sleeps_of_own(void)
+{
+    struct rusage usage;
+    return VT_SYS2(getrusage, RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t)usage.ru_nvcsw;
+}
 
 /* Returns the CPU time of the calling thread: getrusage(2). */
 static struct vt_cpu_time own_time(void)
@@ -90,27 +98,37 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l)
     /* no descriptor is free: the next reading tells the whole time */
     if (!known && !atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return found;
     const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID), at = vt_clock_ns(CLOCK_MONOTONIC);
+    const uint64_t sleeps = sleeps_of_own();
     if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
     if (now > last) {
         l->waited = now;
         found.waited = now - last;
     }
+    const uint64_t off = at - l->core_read - (ran - l->ran);
     /* where the kernel counts no waits, a thread that could run cannot be told from one that slept */
-    const uint64_t on = (ran - l->ran) + found.waited, passed = at - l->core_read;
-    if (l->core_read && known && passed > on) found.blocked = passed - on;
+    if (l->core_read && known && (int64_t)(off - found.waited) > 0) {
+        if (sleeps != l->sleeps) found.blocked = off - found.waited;
+        else if (off - found.waited >= LEAST) {
+            /* it lost the processor between these readings, or its machine did: schedstat does not tell */
+            found.waited = off;
+            (void)read_waits(0, &l->waited);
+        }
+    }
     l->ran = ran;
     l->core_read = at;
+    l->sleeps = sleeps;
     return found;
 }
 
 /* Of the main thread when its waits were read; 0: another thread read them. */
-static uint64_t ran_before, began;
+static uint64_t ran_before, began, sleeps_before;
 
 void vt_off_core_start(struct vt_location *l)
 {
     const int is_first = !l->number && !vt_process.head.forked && began;
     l->ran = is_first ? ran_before : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     l->core_read = is_first ? began : vt_clock_ns(CLOCK_MONOTONIC);
+    l->sleeps = is_first ? sleeps_before : sleeps_of_own();
 }
 
 void vt_thread_waits_start(void)
@@ -119,6 +137,7 @@ void vt_thread_waits_start(void)
     if ((uint32_t)VT_SYS0(gettid) != vt_process.pid) return;
     ran_before = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     began = vt_clock_ns(CLOCK_MONOTONIC);
+    sleeps_before = sleeps_of_own();
 }
 
 __attribute__((constructor)) static void note_start(void) { before = own_time(); }

@@ -42,8 +42,8 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
         const uint64_t since = vt_now();                                                                               \
         vt_in_sleeping_call = 1; /* siglongjmp leaves it so until the next such call */                                \
         type r = next arguments;                                                                                       \
-        vt_in_sleeping_call = 0;                                                                                       \
         if (VT_IS_LONG(vt_now() - since)) tell(since, __builtin_frame_address(0), *(void **)&next);                    \
+        vt_in_sleeping_call = 0; /* a sample before would tell the sleep without its call */                           \
         return r;                                                                                                      \
     }
 

@@ -32,8 +32,8 @@ class _ExtentPart(Part):
 
 
 class Extent(Question[_ExtentPart, Table]):
-    """The first and the last event of each location, of a thread without calls its begin and end; earlier and later
-    sleep counts, too."""
+    """The first and the last event of each location, of a thread without calls its begin and end; sleep is an event,
+    too."""
 
     replay = True
     kinds = frozenset({"ThreadBegin", "ThreadEnd"})
@@ -44,17 +44,20 @@ class Extent(Question[_ExtentPart, Table]):
     def answer(self) -> Table:
         """Rows of the locations with events: location, first, last (ns), runtime (ns of I/O of the MPI
         library itself)."""
-        rows = [(location, *part.found) for location, part in self.parts.items() if part.found]
+        found = {location: [*part.found] for location, part in self.parts.items() if part.found}
+        asleep = BlockedTimes(self.trace)
+        here = np.isin(asleep.location, [*self.parts]) & (asleep.begin < self.stop) & (asleep.end > self.start)
+        begins, ends = (times[here].clip(self.start, self.stop) for times in (asleep.begin, asleep.end))
+        locations, member = np.unique(asleep.location[here], return_inverse=True)
+        first, last = np.full(len(locations), NEVER), np.full(len(locations), ALWAYS)
+        np.minimum.at(first, member, begins.astype(np.int64))
+        np.maximum.at(last, member, ends.astype(np.int64))
+        for location, begin, end in zip(locations.tolist(), first.tolist(), last.tolist(), strict=True):
+            known = found.setdefault(location, [begin, end, 0])
+            known[:2] = min(known[0], begin), max(known[1], end)
+        rows = [(location, *found[location]) for location in sorted(found)]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
-        found = Table(dict(zip(_COLUMNS, columns, strict=True)))
-        times = BlockedTimes(self.trace)
-        here = (times.begin < self.stop) & (times.end > self.start)
-        first, last = np.full(self.trace.locations.rows, NEVER), np.full(self.trace.locations.rows, ALWAYS)
-        np.minimum.at(first, times.location[here], times.begin[here].clip(self.start, self.stop).astype(np.int64))
-        np.maximum.at(last, times.location[here], times.end[here].clip(self.start, self.stop).astype(np.int64))
-        found["first"][:] = np.minimum(found["first"], first[found["location"]])
-        found["last"][:] = np.maximum(found["last"], last[found["location"]])
-        return found
+        return Table(dict(zip(_COLUMNS, columns, strict=True)))
 
 
 class _SpanPart(Part):
