@@ -123,6 +123,7 @@ struct vt_location {
        last read; times of the last question and of the last reading, 0: none */
     uint64_t waited, ran, sleeps, wait_read, core_read;
     uint64_t wait, slept; /* ns of waiting for a processor, and asleep, that the next record of the slow path tells */
+    uint64_t short_waits; /* ns of waits of which each is too short for a record */
     uint64_t complete; /* lost + 1 when the summary at the end of the thread was written; 0: not written */
 
     uint64_t resumed; /* ticks: end of the last flush */

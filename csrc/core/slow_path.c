@@ -13,7 +13,11 @@
 static void read_off_core(struct vt_location *l)
 {
     const struct vt_off_core off = vt_thread_off_core(l);
-    if (off.waited >= LEAST_WAIT) l->wait += off.waited;
+    l->short_waits += off.waited;
+    if (l->short_waits >= LEAST_WAIT) {
+        l->wait += l->short_waits;
+        l->short_waits = 0;
+    }
     if (off.blocked >= LEAST_BLOCKED) l->slept += off.blocked;
 }
 
@@ -58,9 +62,9 @@ void vt_put_last_wait(struct vt_location *l)
     const int off = l->off || atomic_load(&vt_process.off);
     if (!vt_process.set.processor_wait || off || VT_READ(l->is_timed)) return;
     const struct vt_off_core last = vt_thread_off_core(l);
-    const uint64_t wait[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), l->wait + last.waited};
+    const uint64_t wait[2] = {VT_HEAD(VT_K_PROCESSOR_WAIT, 1, 0), l->wait + l->short_waits + last.waited};
     const uint64_t blocked[4] = {VT_HEAD(VT_K_BLOCKED, 3, 0), l->slept + last.blocked, 0, 0};
-    l->wait = l->slept = 0;
+    l->wait = l->short_waits = l->slept = 0;
     const int closing = vt_closing;
     vt_closing = 1;
     if (wait[1] >= LEAST_WAIT) vt_put_record(l, wait, 2, vt_now());

@@ -198,7 +198,7 @@ static struct vt_location *adopt(uint32_t thread)
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
         VT_SET(l->is_timed, 0);
-        l->waited = l->wait = l->slept = l->core_read = 0;
+        l->waited = l->wait = l->short_waits = l->slept = l->core_read = 0;
         VT_SET(l->thread, thread);
         l->frame = l->frames ? l->frames : &vt_no_frame;
         l->stack_low = 0;

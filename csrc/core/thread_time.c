@@ -9,7 +9,6 @@
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
 static struct vt_cpu_time before; /* of the main thread at load of the library, from earlier programs (exec) */
-static uint64_t waited_before; /* ns that the main thread had waited for a processor when recording began */
 
 static _Atomic int counts_no_waits; /* 1: the kernel gives no times of waiting for a processor */
 
@@ -90,54 +89,68 @@ static int read_waits(uint32_t thread, uint64_t *ns)
     return 1;
 }
 
+/* The times of a thread at one moment, in ns, and how often it has slept. */
+struct reading {
+    uint64_t waited, ran, at, sleeps;
+};
+
+/* Reads the times of the calling thread: again if it may have lost the processor meanwhile, since they would not fit
+   together. thread: as in read_waits. Returns 0 if the kernel does not tell the waits. */
+static int read_times(uint32_t thread, struct reading *r)
+{
+    int known = 1;
+    uint64_t begin;
+    for (int tries = 0; tries < 4; tries++) {
+        begin = vt_clock_ns(CLOCK_MONOTONIC);
+        known = read_waits(thread, &r->waited);
+        r->ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        r->at = vt_clock_ns(CLOCK_MONOTONIC);
+        if (!known || r->at - begin < LEAST) break;
+    }
+    r->sleeps = sleeps_of_own();
+    return known;
+}
+
+/* Of the main thread before recording, also those in earlier programs (exec). at 0: another thread read them. */
+static struct reading before_recording;
+
 struct vt_off_core vt_thread_off_core(struct vt_location *l)
 {
     struct vt_off_core found = {0, 0};
-    uint64_t now = 0, last = l->waited;
-    const int known = read_waits(0, &now);
+    struct reading now = {.waited = l->waited};
+    uint64_t last = l->waited;
+    const int known = read_times(0, &now);
     /* no descriptor is free: the next reading tells the whole time */
     if (!known && !atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return found;
-    const uint64_t ran = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID), at = vt_clock_ns(CLOCK_MONOTONIC);
-    const uint64_t sleeps = sleeps_of_own();
-    if (!l->number && !vt_process.head.forked && last < waited_before) last = waited_before;
-    if (now > last) {
-        l->waited = now;
-        found.waited = now - last;
-    }
-    const uint64_t off = at - l->core_read - (ran - l->ran);
+    if (!l->number && !vt_process.head.forked && last < before_recording.waited) last = before_recording.waited;
+    if (now.waited > last) found.waited = now.waited - last;
+    const int64_t off = (int64_t)(now.at - l->core_read - (now.ran - l->ran)), rest = off - (int64_t)found.waited;
     /* where the kernel counts no waits, a thread that could run cannot be told from one that slept */
-    if (l->core_read && known && (int64_t)(off - found.waited) > 0) {
-        if (sleeps != l->sleeps) found.blocked = off - found.waited;
-        else if (off - found.waited >= LEAST) {
-            /* it lost the processor between these readings, or its machine did: schedstat does not tell */
-            found.waited = off;
-            (void)read_waits(0, &l->waited);
-        }
+    if (l->core_read && known && rest > 0) {
+        if (now.sleeps != l->sleeps) found.blocked = (uint64_t)rest;
+        else if (rest > LEAST) found.waited = (uint64_t)off; /* its machine lost the processor */
     }
-    l->ran = ran;
-    l->core_read = at;
-    l->sleeps = sleeps;
+    l->waited = now.waited > l->waited ? now.waited : l->waited;
+    l->ran = now.ran;
+    l->core_read = now.at;
+    l->sleeps = now.sleeps;
     return found;
 }
 
-/* Of the main thread when its waits were read; 0: another thread read them. */
-static uint64_t ran_before, began, sleeps_before;
-
 void vt_off_core_start(struct vt_location *l)
 {
-    const int is_first = !l->number && !vt_process.head.forked && began;
-    l->ran = is_first ? ran_before : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    l->core_read = is_first ? began : vt_clock_ns(CLOCK_MONOTONIC);
-    l->sleeps = is_first ? sleeps_before : sleeps_of_own();
+    const int is_known = !l->number && !vt_process.head.forked && before_recording.at;
+    l->ran = is_known ? before_recording.ran : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    l->core_read = is_known ? before_recording.at : vt_clock_ns(CLOCK_MONOTONIC);
+    l->sleeps = is_known ? before_recording.sleeps : sleeps_of_own();
 }
 
 void vt_thread_waits_start(void)
 {
-    (void)read_waits(vt_process.pid, &waited_before);
-    if ((uint32_t)VT_SYS0(gettid) != vt_process.pid) return;
-    ran_before = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    began = vt_clock_ns(CLOCK_MONOTONIC);
-    sleeps_before = sleeps_of_own();
+    struct reading now = {.waited = 0};
+    (void)read_times(vt_process.pid, &now);
+    if ((uint32_t)VT_SYS0(gettid) != vt_process.pid) now.at = 0;
+    before_recording = now;
 }
 
 __attribute__((constructor)) static void note_start(void) { before = own_time(); }

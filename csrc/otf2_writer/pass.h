@@ -40,6 +40,7 @@ struct pass {
     struct vt_error *error;
     struct vt_times times;
     uint64_t ticks, last, begun; /* last: time of the newest event; begun: of the first block */
+    uint64_t late_wait; /* ns of a wait for a processor after the time of its record */
     struct open_region *frames;
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */

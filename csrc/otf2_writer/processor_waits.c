@@ -8,6 +8,7 @@
 #include "pass.h"
 
 #define MOST 1024u
+#define MOST_LATE 100000000 /* ns */
 
 static struct vt_wait joined(const struct vt_wait *a, const struct vt_wait *b)
 {
@@ -53,18 +54,22 @@ static int keep(struct vt_wait **waits, uint64_t *count, struct vt_wait wait)
 }
 
 /* Keeps a wait of the interval from `last` on. Of more ns than the interval has, some were before it, but after the last
-   reading: in calls that are not known. */
-static int keep_since(struct pass *p, struct vt_wait **waits, uint64_t *count, uint64_t last, struct vt_wait wait)
+   reading: in calls that are not known. *late: ns for which there was no room there either, at most MOST_LATE. */
+static int keep_since(struct pass *p, struct vt_wait **waits, uint64_t *count, uint64_t last, struct vt_wait wait,
+                      uint64_t *late)
 {
     const uint64_t to = wait.to, since = to > last ? to - last : 0;
+    *late = 0;
     if (wait.ns > since) {
         struct vt_wait *w = *count ? &(*waits)[*count - 1] : NULL;
         const uint64_t before = w ? w->to : p->begun, end = to > last ? last : to, more = wait.ns - since;
-        const uint64_t most = w ? w->to - w->from - w->ns : 0;
+        const int fits_into = w && before >= end; /* part of the last wait may be before the last reading */
+        const uint64_t most = fits_into ? w->to - w->from - w->ns : before < end ? end - before : 0;
         const struct vt_wait earlier = {before, end, more, wait.region, 1, VT_NO_PATH, 0};
-        if (w && before >= end) w->ns += more < most ? more : most; /* part of it may be before the last reading */
+        if (fits_into) w->ns += more < most ? more : most;
         const int code = keep(waits, count, earlier);
         if (code) return code;
+        if (more > most) *late = more - most < MOST_LATE ? more - most : MOST_LATE;
         wait.ns = since;
     }
     wait.from = last;
@@ -88,7 +93,10 @@ int vt_processor_wait(struct pass *p, uint64_t ns, uint32_t region, uint64_t pat
 {
     struct vt_transcoded *r = p->result;
     const uint64_t last = after(p, r->waits, r->nwaits, p->last);
-    return keep_since(p, &r->waits, &r->nwaits, last, (struct vt_wait){0, now_of(p), ns, region, 1, path, 0});
+    /* a thread may lose the processor after it has read the time of a record, and before it reads its waits */
+    if (ns < UINT64_MAX - MOST_LATE) ns += p->late_wait;
+    const struct vt_wait wait = {0, now_of(p), ns, region, 1, path, 0};
+    return keep_since(p, &r->waits, &r->nwaits, last, wait, &p->late_wait);
 }
 
 int vt_blocked(struct pass *p, const uint64_t *w, uint32_t region, uint64_t path)
@@ -97,7 +105,9 @@ int vt_blocked(struct pass *p, const uint64_t *w, uint32_t region, uint64_t path
     int early = 0;
     const uint64_t begin = w[1] && w[1] <= p->ticks ? vt_times_ns(&p->times, p->ticks - w[1], &early) : p->last;
     const uint64_t last = after(p, r->blocked, r->nblocked, begin);
-    return keep_since(p, &r->blocked, &r->nblocked, last, (struct vt_wait){0, now_of(p), w[0], region, 1, path, w[2]});
+    const struct vt_wait sleep = {0, now_of(p), w[0], region, 1, path, w[2]};
+    uint64_t late;
+    return keep_since(p, &r->blocked, &r->nblocked, last, sleep, &late);
 }
 
 VT_EXPORT void vt_kernel_waits_free(struct vt_transcoded *result)

@@ -98,13 +98,13 @@ class RunFacts:
 
     @cached_property
     def elapsed(self) -> int:
-        """The ns from the first to the last event of all threads."""
+        """The ns from the first to the last event of all threads; without events those of the trace."""
         first, last = self.window.start, self.window.stop
         if self.extent.rows:
             found = int(self.extent["first"].min()), int(self.extent["last"].max())
             first = found[0] if first is None else max(first, found[0])
             last = found[1] if last is None else min(last, found[1])
-        return max(1, (last or 0) - (first or 0))
+        return max(1, (self.trace.duration if last is None else last) - (first or 0))
 
     @cached_property
     def sampled(self) -> SampledPlaces | None:

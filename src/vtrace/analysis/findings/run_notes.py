@@ -112,9 +112,17 @@ def _makers(facts: RunFacts) -> Iterator[str]:
         )
 
 
+_NOTHING = (
+    "nothing was recorded: a short run has no samples; compile with vtrace-cc for functions, or record files with "
+    "vtrace run --io"
+)
+
+
 def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     """A line if functions are needed to name the place of a loss, or of the time of a program without losses, or locks
-    to say what threads wait for; else an empty text."""
+    to say what threads wait for, or if there is nothing at all; else an empty text."""
+    if not facts.rows and facts.window == Selection():
+        return _NOTHING
     unnamed = any(OUTSIDE in one.text for one in findings)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     functions = ""

@@ -106,9 +106,9 @@ class CoverageRow:
 
 def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
     """Returns the begin and the end of the trace, in ns of the archive: of the events, markers and sleep, but the trace
-    lasts until its last process ends."""
-    times = [time for row in rows for time in row.times]
-    return (min(times), max(*times, *(row.end_ns for row in rows))) if times else (0, 0)
+    lasts until its last process ends. Without any it begins with the first process."""
+    times = [time for row in rows for time in row.times] or [0]
+    return min(times), max([*times, *(row.end_ns for row in rows)])
 
 
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
