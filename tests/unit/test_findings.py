@@ -212,6 +212,19 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
     assert losses(anchor).get("noise", 0) == (waited if rest else 600)
 
 
+@pytest.mark.parametrize(("waited", "rest"), [(30, 540), (300, None)])
+def test_processes_that_wait_at_a_file_do_not_work(waited: int, rest: int | None, tmp_path: Path) -> None:
+    """Two ranks wait 300 ns in MPI_File_close for rank 1, which works that much longer, and which had no processor for
+    a part of the time."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        calls = call(0, time, "work") + call(time, 400, "MPI_File_close")
+        events[rank] = [(0, "Enter", 0), *calls, (400, "Leave", 0)]
+    anchor = archive(tmp_path / "a", events)
+    without_processor(anchor, (1, 100, 400, waited, "main", "work"))
+    assert losses(anchor).get("imbalance") == rest
+
+
 def coll(begin: int, end: int, name: str = "MPI_Coll") -> list[Event]:
     """A call of an operation of all ranks."""
     return call(begin, end, name, (begin, "MpiCollectiveBegin"), (end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
