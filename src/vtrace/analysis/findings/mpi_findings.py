@@ -209,10 +209,15 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     return "serialisation" if in_turn else "imbalance"
 
 
-def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
+def _class(facts: RunFacts, paths: Table, path: int) -> int:
+    """The class of a path's innermost region; MPI's calls on files are I/O."""
     region = int(paths["region"][path])
     activity = int(facts.trace.regions["activity"][region]) if region >= 0 else ACTIVITIES.index("user")
-    return ACTIVITIES[activity] == "mpi/io" or int(CLASS_OF[activity]) == IO
+    return IO if ACTIVITIES[activity] == "mpi/io" else int(CLASS_OF[activity])
+
+
+def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
+    return _class(facts, paths, path) == IO
 
 
 def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
@@ -225,6 +230,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
+    elif _class(facts, delays.paths, cause.path) == MPI:
+        place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
         names, place, source = sampled.names, sampled.text, sampled.source
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
