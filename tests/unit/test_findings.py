@@ -385,6 +385,20 @@ def test_drift_names_its_place(tmp_path: Path) -> None:
     assert found.culprit == "rank 0, work in main"
 
 
+@pytest.mark.parametrize(("waited", "is_told"), [((50, 2.5), True), ((0, 4), False)], ids=["same share", "more load"])
+def test_drift_beside_waits_for_a_processor(waited: tuple[int, float], is_told: bool, tmp_path: Path) -> None:
+    """Both ranks take 5 ns longer in each step. Rank 0 waits for a processor for half of its work, or first not at all
+    and then for more and more of it: then the load of other programs grows."""
+    works = [[100 + 5 * n, 50 + 5 * n] for n in range(40)]
+    anchor = archive(tmp_path / "a", meetings(works))
+    starts = np.cumsum([0, *(first for first, _ in works)]).tolist()
+    first, more = waited
+    waits = [(0, start, start + 100 + 5 * n, int(first + more * n)) for n, start in enumerate(starts[:-1])]
+    without_processor(anchor, *((*wait, "main", "work") for wait in waits))
+    found = losses(anchor)
+    assert ("drift" in found, "noise" in found) == (is_told, True)
+
+
 def test_one_selected_rank_is_compared_with_none(tmp_path: Path) -> None:
     """Ranks 0 and 2 wait 300 ns for rank 1: that is an imbalance of all ranks, and a wait of rank 0 alone."""
     trace = Trace(archive(tmp_path / "a", meetings([[100, 400, 100]])))
