@@ -3,7 +3,7 @@
    parallel applications", 2010). A call waits because its partner took longer since the two met last. The wait is the
    cost of the call paths in which the partner spent more time, and of the partner's own waits if the partner waited
    more. The cost of these waits passes on to their partners. Waits are visited from the last to the first, so a visited
-   wait has its full cost. */
+   wait has its full cost. With waits for late receivers the last is the one that ends last. */
 #include "replayed.h"
 #include <stdlib.h>
 
@@ -15,6 +15,7 @@ struct delays {
     uint32_t *first; /* by location: place of its first wait in numbers and calls */
     uint32_t *before; /* by location: number of its waits before the current one */
     uint32_t *numbers, *calls; /* of each wait, by location and time: number in the log, call */
+    uint32_t *order; /* numbers in the log by the end of the wait; NULL: the order of the log */
     int64_t *more; /* by call path: the partner's time minus the waiting location's time, ns */
     uint32_t *touched;
     uint8_t *is_touched;
@@ -73,21 +74,24 @@ static int compare(struct delays *d, uint32_t location, uint64_t first, uint32_t
     return VT_MATCH_OK;
 }
 
-/* Subtracts the waits of a location from a call to another one from its times. Returns their sum, or -1 if reading the log
+/* Subtracts the waits of a location from a call to another one from its times. A wait for a late receiver in the call of
+   the meeting is after the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log
    fails. */
-static int64_t take_waits(struct delays *d, uint32_t location, uint32_t from, uint32_t call, int sign)
+static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t from, uint32_t call, int sign)
 {
     const uint32_t first = d->first[location];
     int64_t sum = 0;
     d->nwaits = 0;
     for (uint32_t i = first + waits_until(d, location, call); i-- > first && d->nwaits < LOOK_BACK;) {
-        if (d->calls[i] < from) break;
+        const int is_inside = d->calls[i] >= from;
+        if (!is_inside && (!d->order || d->calls[i] != meet)) break;
         const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
         if (!w) return -1;
+        if (!is_inside && w->kind != VT_WAIT_mpi_latereceiver) break;
         d->waits[d->nwaits] = d->numbers[i];
         d->lasted[d->nwaits++] = w->until - w->enter;
         sum += w->until - w->enter;
-        touch(d, w->node, -sign * (w->until - w->enter));
+        if (is_inside) touch(d, w->node, -sign * (w->until - w->enter));
     }
     return sum;
 }
@@ -119,8 +123,8 @@ static int distribute(struct delays *d, const struct vt_logged *w, double own, d
     const uint32_t partner_first = after(d, w->partner, w->partner_meet, w->sender & VT_SENT_BY_PARTNER);
     int code = compare(d, w->partner, partner_first, w->partner_call, 1);
     if (!code) code = compare(d, w->location, first, w->call, -1);
-    const int64_t waited = code ? 0 : take_waits(d, w->location, first, w->call, -1);
-    const int64_t partner = code ? 0 : take_waits(d, w->partner, partner_first, w->partner_call, 1);
+    const int64_t waited = code ? 0 : take_waits(d, w->location, w->meet, first, w->call, -1);
+    const int64_t partner = code ? 0 : take_waits(d, w->partner, w->partner_meet, partner_first, w->partner_call, 1);
     if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;
@@ -153,6 +157,35 @@ static int visit(struct delays *d, uint64_t number)
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
 }
 
+struct wait_end {
+    int64_t until;
+    uint32_t number;
+};
+
+static int by_end(const void *a, const void *b)
+{
+    const struct wait_end *one = a, *other = b;
+    if (one->until != other->until) return one->until < other->until ? -1 : 1;
+    return one->number < other->number ? -1 : 1;
+}
+
+/* Sorts the waits by their ends. Results are enum VT_MATCH codes. */
+static int order_by_end(struct delays *d)
+{
+    const uint64_t count = d->r->log.count;
+    struct wait_end *ends = malloc(count * sizeof *ends);
+    int code = ends && (d->order = malloc(count * sizeof *d->order)) ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
+    for (uint64_t i = 0; !code && i < count; i++) {
+        const struct vt_logged *w = vt_log_get(&d->r->log, i);
+        if (w) ends[i] = (struct wait_end){w->until, (uint32_t)i};
+        else code = VT_MATCH_NO_FILE;
+    }
+    if (!code) qsort(ends, count, sizeof *ends, by_end);
+    for (uint64_t i = 0; !code && i < count; i++) d->order[i] = ends[i].number;
+    free(ends);
+    return code;
+}
+
 /* Sorts the waits by location. */
 static void sort_waits(struct delays *d)
 {
@@ -160,9 +193,10 @@ static void sort_waits(struct delays *d)
     for (uint64_t i = 0; i < log->count; i++) d->first[log->calls[i].location + 1]++;
     for (uint64_t k = 0; k < d->r->out->nplaces; k++) d->first[k + 1] += d->first[k];
     for (uint64_t i = 0; i < log->count; i++) {
-        const struct vt_logged_call one = log->calls[i];
+        const uint32_t number = d->order ? d->order[i] : (uint32_t)i;
+        const struct vt_logged_call one = log->calls[number];
         const uint32_t at = d->first[one.location] + d->before[one.location]++;
-        d->numbers[at] = (uint32_t)i;
+        d->numbers[at] = number;
         d->calls[at] = one.call;
     }
 }
@@ -184,10 +218,12 @@ int vt_find_delays(struct vt_replayed *r)
     int code = VT_MATCH_OK;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i]) code = VT_MATCH_NO_MEMORY;
+    if (!code && r->log.has_late) code = order_by_end(d);
     if (!code) sort_waits(d);
-    for (uint64_t i = r->log.count; !code && i--;) code = visit(d, i);
+    for (uint64_t i = r->log.count; !code && i--;) code = visit(d, d->order ? d->order[i] : i);
     vt_pair_table_free(&d->known);
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    free(d->order);
     free(d);
     return code;
 }

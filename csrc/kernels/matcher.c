@@ -177,6 +177,7 @@ static int late_receiver(struct vt_replayed *r, struct vt_message *m)
     struct vt_open_call *o = m->sender;
     m->sender = NULL;
     m->is_completed = 1;
+    m->is_met = m->blocks && o->leave > m->to.enter && m->to.enter > o->enter;
     if (o->leave > m->to.enter && m->to.enter > o->late) {
         o->late = m->to.enter;
         o->receiver = m->to;
@@ -204,7 +205,8 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     m->is_sent = 1;
     if (!is_posted) vt_queue_append(q, &m->link);
     m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
-    if (e->what & VT_CALL_BLOCKS && !waits_for_receiver(r, c, m)) return -1;
+    m->blocks = (e->what & VT_CALL_BLOCKS) != 0;
+    if (m->blocks && !waits_for_receiver(r, c, m)) return -1;
     if (e->what & VT_CALL_COMPLETES &&
         !vt_pair_table_set(&r->open, (uint64_t)c->location << 1 | OF_MESSAGE, place_of(c), (uintptr_t)m))
         return -1;
@@ -258,7 +260,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     const uint32_t kind = VT_CALL_WAIT(e->what);
     if (kind == VT_WAIT_mpi_latesender && !count_message(r, c, e, m->from.enter)) return -1;
     vt_call_waits(c->call, kind, &m->from);
-    if (r->heads && !vt_meet_by_message(r, &m->from, c->call)) return -1;
+    if (r->heads && !vt_meet_by_message(r, &m->from, c->call, m->is_met ? m->to.enter : m->from.enter)) return -1;
     vt_ideal_after(c, m->ideal);
     vt_model_waits(c, m->from.model);
     drop_message(r, m);

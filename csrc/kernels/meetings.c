@@ -31,7 +31,8 @@ static void add(struct vt_meetings *m, uint32_t one, uint32_t other)
     m->other[at] = other;
 }
 
-int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver)
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver,
+                       int64_t since)
 {
     struct vt_meetings *m = meetings_of(r, sender->location, receiver->location);
     if (!m) return 0;
@@ -41,7 +42,7 @@ int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const
         add(m, sender->call, receiver->call);
     } else if (m->one[last] >= sender->call) return 1;
     m->one[last] = sender->call; /* another message of the same MPI_Waitall */
-    m->later[last] = receiver->enter - sender->enter;
+    m->later[last] = receiver->enter - since;
     return 1;
 }
 

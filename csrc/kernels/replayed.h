@@ -10,7 +10,8 @@
 
 /* ---- wait_log.c ---- */
 
-/* A file of waits in the order of the replay: each wait follows the waits on which it depends. */
+/* A file of waits in the order of the replay: each wait follows the waits on which it depends, unless these are for late
+   receivers. */
 
 #define VT_SENT_BY_WAITING 1u
 #define VT_SENT_BY_PARTNER 2u
@@ -35,6 +36,7 @@ struct vt_logged_call {
 struct vt_wait_log {
     int file;
     uint64_t count, room;
+    int has_late; /* 1: has waits for late receivers, which may follow waits that depend on them */
     struct vt_logged_call *calls; /* the calls of all waits */
     struct vt_logged *last; /* the open block */
     struct vt_logged *blocks; /* a cache */
@@ -61,6 +63,7 @@ struct vt_who {
 
 /* An MPI call, until the enters of all partners are known for which the call may wait. */
 struct vt_open_call {
+    const struct vt_reader *reader;
     int64_t enter, leave;
     int64_t sure, late; /* ends of the wait, and of the possible wait for a receiver */
     int64_t tail; /* start of the completion of a collective; INT64_MAX: none */
@@ -81,6 +84,7 @@ struct vt_message {
     struct vt_open_call *sender; /* the call that may wait for the receiver */
     uint32_t waiter; /* actor that waits for the message */
     uint8_t is_sent, is_posted, is_received, is_completed; /* is_completed: the sender needs the message no longer */
+    uint8_t blocks, is_met; /* is_met: the call that sends, and blocks, waited for the receiver */
     struct vt_message *made;
 };
 
@@ -229,8 +233,10 @@ int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
 
 /* ---- meetings.c ---- */
 
-/* Records a meeting: a message was received in a call. Returns 0 without memory. */
-int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver);
+/* Records a meeting: a message was received in a call; its sender had time for other work since a moment. Returns 0 without
+   memory. */
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, const struct vt_open_call *receiver,
+                       int64_t since);
 /* Records a meeting: an N-to-N collective completed in a call of a reader. Returns 0 without memory. */
 int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_instance *i, uint32_t call);
 /* Sets `meet` and `partner_meet` of a waiting call to the calls in which the call's location and its partner met last.

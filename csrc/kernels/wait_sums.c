@@ -117,7 +117,8 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
         o->made = r->calls;
         r->calls = o;
     }
-    *o = (struct vt_open_call){.enter = e->enter,
+    *o = (struct vt_open_call){.reader = c,
+                               .enter = e->enter,
                                .leave = e->leave,
                                .sure = e->enter,
                                .late = e->enter,
@@ -153,24 +154,10 @@ static struct vt_part part_of(const struct vt_open_call *o, int64_t begin, int64
     return p;
 }
 
-int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
+/* Logs the wait of a call until `sure`, after the wait `previous` of its location. */
+static int keep_cause(struct vt_replayed *r, struct vt_open_call *o, uint32_t previous)
 {
-    if (--o->pending) return 1;
-    int fine = 1;
-    if (o->late > o->sure) {
-        struct vt_part p = part_of(o, o->sure, o->late, VT_WAIT_mpi_latereceiver);
-        p.wait.partner = o->receiver.location;
-        p.wait.partner_node = o->receiver.node;
-        fine = add(r, &p);
-    }
-    o->next = r->spare_calls;
-    r->spare_calls = o;
-    return fine;
-}
-
-static int keep_cause(struct vt_replayed *r, const struct vt_reader *c, struct vt_open_call *o)
-{
-    vt_find_meeting(r, c, o);
+    vt_find_meeting(r, o->reader, o);
     const struct vt_logged one = {o->enter,
                                   o->sure,
                                   o->leave,
@@ -182,11 +169,39 @@ static int keep_cause(struct vt_replayed *r, const struct vt_reader *c, struct v
                                   o->partner.location,
                                   o->partner.call,
                                   o->partner.node,
-                                  r->heads[o->location],
+                                  previous,
                                   o->meet,
                                   o->partner_meet};
-    r->heads[o->location] = (uint32_t)r->log.count + 1;
     return vt_log_add(&r->log, &one);
+}
+
+/* Logs the wait of a call for a late receiver, after the call's other wait. It is not on the critical path. */
+static int keep_late_cause(struct vt_replayed *r, struct vt_open_call *o)
+{
+    o->enter = o->sure;
+    o->sure = o->late;
+    o->kind = VT_WAIT_mpi_latereceiver;
+    o->partner = o->receiver;
+    o->meet = o->partner_meet = VT_NONE;
+    o->sender = 0;
+    r->log.has_late = 1;
+    return keep_cause(r, o, 0);
+}
+
+int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
+{
+    if (--o->pending) return 1;
+    int fine = 1;
+    if (o->late > o->sure) {
+        struct vt_part p = part_of(o, o->sure, o->late, VT_WAIT_mpi_latereceiver);
+        p.wait.partner = o->receiver.location;
+        p.wait.partner_node = o->receiver.node;
+        fine = add(r, &p);
+        if (fine && r->heads) fine = keep_late_cause(r, o);
+    }
+    o->next = r->spare_calls;
+    r->spare_calls = o;
+    return fine;
 }
 
 int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
@@ -201,7 +216,10 @@ int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
         p.wait.partner = o->partner.location;
         p.wait.partner_node = o->partner.node;
         fine = o->kind == VT_WAIT_mpi_latesender ? keep_late(r, c, &p) : add(r, &p);
-        if (fine && r->heads) fine = keep_cause(r, c, o);
+        if (fine && r->heads) {
+            fine = keep_cause(r, o, r->heads[o->location]);
+            r->heads[o->location] = (uint32_t)r->log.count;
+        }
     }
     const int64_t tail = o->tail > o->sure ? o->tail : o->sure;
     if (fine && tail < o->leave) {

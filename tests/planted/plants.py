@@ -84,10 +84,9 @@ def _of_ranks(
     even, odd, each = tuple(range(0, n, 2)), tuple(range(1, n, 2)), 1e-3 * ms * STEPS
     longer = partial(Cause, kind="imbalance")
     slow = partial(Cause, kind="slow_iterations", function="rebuild_tree", culprits=(1,))
-    late = Cause(kind="mpi_wait", function="prepare", culprits=odd, loss=each * pairs)
     found = [
         plant("late_sender", longer(function="prepare", culprits=even, words="MPI_Recv", loss=each * pairs)),
-        plant("late_receiver", late),
+        plant("late_receiver", longer(function="prepare", culprits=odd, words="MPI_Ssend", loss=each * pairs)),
         plant("late_broadcast", longer(function="prepare", culprits=(0,), words="MPI_Bcast", loss=each * others)),
         plant("late_scatter", longer(function="prepare", culprits=(0,), words="MPI_Scatter", loss=each * others)),
         plant("early_reduce", longer(function="prepare", words="MPI_Reduce")),

@@ -12,7 +12,9 @@ import pytest
 from support.oracles.slow_waits import Waits
 from support.readers.archive import read
 from support.synthetic_runs.random_mpi import archive, program, region
+from vtrace.analysis.findings.finding import BOUND
 from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
@@ -75,6 +77,40 @@ def test_a_delay_reaches_ranks_through_others(chain: Trace) -> None:
     assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx(610)
 
 
+def test_a_late_receiver_delays_its_sender_and_others(tmp_path: Path) -> None:
+    """Rank 0 waits 200 ns in MPI_Send, since rank 1 works longer before its MPI_Recv. Rank 2 then waits 210 ns for rank
+    0, 10 of them for the transfer."""
+    send, recv, work = region("MPI_Send"), region("MPI_Recv"), region("work")
+
+    def works(ns: int, *after: Event) -> list[Event]:
+        return [(0, "Enter", 0), (0, "Enter", work), (ns, "Leave", work), *after, (620, "Leave", 0)]
+
+    first = [(100, "Enter", send), (100, "MpiSend", 1, 0, 7, 8), (310, "Leave", send), (310, "Enter", send)]
+    events: dict[int, list[Event]] = {
+        0: works(100, *first, (310, "MpiSend", 2, 0, 7, 8), (320, "Leave", send)),
+        1: works(300, (300, "Enter", recv), (310, "MpiRecv", 0, 0, 7, 8), (310, "Leave", recv)),
+        2: works(100, (100, "Enter", recv), (320, "MpiRecv", 0, 0, 7, 8), (320, "Leave", recv)),
+    }
+    trace = Trace(archive(tmp_path / "a", events))
+    table = trace.delays()
+    found = [
+        (
+            one["location"],
+            named(trace, table, one["path"]),
+            table.kinds[one["kind"]],
+            one["direct_ns"],
+            one["indirect_ns"],
+        )
+        for one in table.records()
+    ]
+    assert found == [
+        (1, ("main", "work"), "mpi_latereceiver", 200, pytest.approx(200)),
+        (0, ("main", "MPI_Send"), "mpi_latesender", pytest.approx(10), 0),
+    ]
+    (told,) = (one for one in trace.diagnosis(Selection()).findings if one.kind == "imbalance")
+    assert (told.culprit, told.loss_ns, told.certainty) == ("rank 1, work in main", 400, BOUND)
+
+
 def test_faster_regions(chain: Trace) -> None:
     work = chain.regions["name"].tolist().index("work")
     assert chain.faster([work], 1) == {"elapsed_ns": 620, "replayed_ns": 620}
@@ -97,7 +133,7 @@ def test_random_programs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert critical(trace) == oracle.critical_path()
     delays, waits = trace.delays(), trace.waits()
     assert not any("before the send" in line for line in waits.caveats)
-    sure = [not kind.endswith(("latereceiver", "completion")) for kind in waits.kinds]
+    sure = [not kind.endswith("completion") for kind in waits.kinds]
     total = waits["time_ns"][np.array(sure)[waits["kind"]]].sum()
     assert delays["direct_ns"].sum() + delays["indirect_ns"].sum() == pytest.approx(total)
     same = trace.faster([trace.regions["name"].tolist().index("work")], 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 from support.readers.archive import Trace
@@ -18,6 +19,8 @@ Wait = tuple[str, "MpiCall | None", int, int]
 Path = tuple[str, ...]
 Cause = tuple[int, Path, str, Path]
 """The location and call path of a cause, and the kind and call path of the waits."""
+WaitOf = tuple["MpiCall", bool]
+"""A call, and True: its wait for a late receiver, False: its wait before."""
 ALL_WITH_ALL = {"BARRIER", "ALLGATHER", "ALLTOALL", "ALLREDUCE", "REDUCE_SCATTER"}
 FROM_ROOT, TO_ROOT, PREFIX = {"BCAST", "SCATTER", "SCATTERV"}, {"GATHER", "GATHERV", "REDUCE"}, {"SCAN", "EXSCAN"}
 
@@ -294,7 +297,7 @@ class Waits:
 @dataclass(frozen=True)
 class Meeting:
     """The calls of two locations. senders: who sent a message there, 0: the first location, 1: the other. later: ns
-    that the other entered its call to receive after the first its call to send."""
+    that the other entered its call to receive after the first its call to send, or after the first met it there."""
 
     own: int
     theirs: int
@@ -308,13 +311,16 @@ class Delays:
     def __init__(self, waits: Waits) -> None:
         self.waits = waits
         self.number = {call: n for calls in waits.calls.values() for n, call in enumerate(calls)}
-        self.of: dict[MpiCall, tuple[str, MpiCall, int]] = {}
-        """By call: the kind of its wait, the partner's call, and the ns of the wait."""
+        self.of: dict[WaitOf, tuple[str, MpiCall, int]] = {}
+        """The kind of each wait, the partner's call, and the ns."""
+        self.ends: dict[WaitOf, int] = {}
         for calls in waits.calls.values():
             for call in calls:
                 for kind, other, begin, end in waits._of_call(call, []):
-                    if other is not None and kind != "mpi_latereceiver":
-                        self.of[call] = kind, other, end - begin
+                    if other is not None:
+                        self.of[call, kind == "mpi_latereceiver"] = kind, other, end - begin
+                        self.ends[call, kind == "mpi_latereceiver"] = end
+        self.by_ends = any(late for _, late in self.of)
         self.times = {location: self._times(location) for location in waits.calls}
         self.meetings = self._meetings()
 
@@ -350,7 +356,7 @@ class Delays:
                     if step.kind == "receive" and step.of and step.of.match:
                         sender = step.of.match.call
                         sent, received = self.number[sender], self.number[call]
-                        later = call.enter - sender.enter
+                        later = call.enter - max(sender.enter, self._met_in(step.of, sender))
                         found[sender.location, call.location].append(Meeting(sent, received, {0}, later))
                         found[call.location, sender.location].append(Meeting(received, sent, {1}))
                     if step.kind == "end" and step.of and step.of.op in ALL_WITH_ALL:
@@ -363,11 +369,17 @@ class Delays:
                         found[pair].append(Meeting(self.number[one], self.number[other], set()))
         return found
 
-    def _met(self, call: MpiCall, other: MpiCall) -> tuple[int, int]:
-        """The first calls of a waiting process and of its partner that are compared. A message that the waiting process
-        sent is no meeting if its receiver was late by half of the wait. Who only sent in the calls in which both met
-        last, and waited there, waited after the meeting."""
-        number, limit, wait = self.number[call], self.number[other], self.of[call][2]
+    def _met_in(self, post: MpiStep, sender: MpiCall) -> int:
+        """The time at which a receiver came to a call that sends by MPI_Send and waits for the receiver; else 0."""
+        after = [done.kind for sent, done in pairwise(sender.steps) if sent is post.match and done.of is sent]
+        return post.call.enter if after == ["sent"] and sender.leave > post.call.enter else 0
+
+    def _met(self, wait_of: WaitOf, other: MpiCall) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The first calls of a waiting process and of its partner that are compared, and the calls in which they met
+        last. A message that the waiting process sent is no meeting if its receiver was late by half of the wait. Who
+        only sent in these calls, and waited there, waited after the meeting."""
+        call, wait = wait_of[0], self.of[wait_of][2]
+        number, limit = self.number[call], self.number[other]
         before = [
             met
             for met in self.meetings[call.location, other.location]
@@ -375,64 +387,72 @@ class Delays:
             and (0 not in met.senders or 2 * met.later < wait)
         ]  # fmt: skip
         if not before:
-            return -1, -1
+            return (-1, -1), (-1, -1)
         own, theirs = max((met.own, met.theirs) for met in before)
         only = set.intersection(*(met.senders for met in before if (met.own, met.theirs) == (own, theirs)))
         first = [own, theirs]
         for side, at in enumerate((call.location, other.location)):
-            first[side] += 0 if side in only and self.waits.calls[at][first[side]] in self.of else 1
-        return first[0], first[1]
+            waits = {(self.waits.calls[at][first[side]], late) for late in (False, True)} & self.of.keys()
+            first[side] += 0 if side in only and waits else 1
+        return (first[0], first[1]), (own, theirs)
 
-    def _between(self, location: int, first: int, number: int) -> Counter[Path]:
-        """The times of call paths from the start of a call, or the end of the one before, to another call; first: -1:
-        from the location's start."""
+    def _between(self, location: int, first: int, number: int, met: int) -> Counter[Path]:
+        """The times of call paths from the end of the call before `first`, or the start of `first` if the two met in
+        this call, to another call; first: -1: from the location's start."""
         found = Counter(self.times[location][0]) if first < 0 else Counter()
-        for at in range(max(first - 1, 0), number):
+        for at in range(max(first - (first != met), 0), number):
             call = self.waits.calls[location][at]
             for path, ns in self.times[location][at + 1].items():
                 if at >= first or path != call.path:
                     found[path] += ns
         return found
 
-    def _passed(self, call: MpiCall) -> tuple[Counter[Path], dict[MpiCall, float]]:
+    def _passed(self, wait: WaitOf) -> tuple[Counter[Path], dict[WaitOf, float]]:
         """The additional time of a waiting call's partner in each call path, and the parts of the wait that the
-        partner's earlier waits caused."""
-        _, other, _ = self.of[call]
-        own_met, met = self._met(call, other)
-        more = self._between(other.location, met, self.number[other])
-        more.subtract(self._between(call.location, own_met, self.number[call]))
-        waited: list[Counter[MpiCall]] = []
-        for one, since, sign in ((other, met, -1), (call, own_met, 1)):
+        partner's earlier waits caused. A wait for a late receiver in the call of a meeting is after the meeting."""
+        call, other = wait[0], self.of[wait][1]
+        (own_since, since), (own_met, met) = self._met(wait, other)
+        more = self._between(other.location, since, self.number[other], met)
+        more.subtract(self._between(call.location, own_since, self.number[call], own_met))
+        waited: list[Counter[WaitOf]] = []
+        for one, first, at, sign in ((other, since, met, -1), (call, own_since, own_met, 1)):
             waited.append(Counter())
-            for at in self.waits.calls[one.location][max(since, 0) : self.number[one]]:
-                if at in self.of:
-                    waited[-1][at] = self.of[at][2]
-                    more[at.path] += sign * self.of[at][2]
+            calls = self.waits.calls[one.location]
+            earlier = [(each, late) for each in calls[max(first, 0) : self.number[one]] for late in (False, True)]
+            for each in (each for each in earlier if each in self.of and self._is_earlier(each, wait)):
+                waited[-1][each] = self.of[each][2]
+                more[each[0].path] += sign * self.of[each][2]
+            if 0 <= at < first and (calls[at], True) in self.of and self._is_earlier((calls[at], True), wait):
+                waited[-1][calls[at], True] = self.of[calls[at], True][2]
         through = max(0, waited[0].total() - waited[1].total())
         more = Counter({path: ns for path, ns in more.items() if ns > 0})
         share = through / max(1, through + more.total())
         return more, {at: share * ns / waited[0].total() for at, ns in waited[0].items() if through}
 
+    def _is_earlier(self, one: WaitOf, other: WaitOf) -> bool:
+        """True if one wait may be a cause of the other. Only times order waits for late receivers."""
+        return not self.by_ends or self.ends[one] <= self.ends[other]
+
     def causes(self) -> dict[Cause, tuple[float, float, int, int]]:
         """Direct and indirect ns, the partner's additional time (ns), and the number of waits."""
-        passed = {call: self._passed(call) for call in self.of}
-        later: dict[MpiCall, set[MpiCall]] = {call: set() for call in self.of}
-        for call, (_, parts) in passed.items():
+        passed = {wait: self._passed(wait) for wait in self.of}
+        later: dict[WaitOf, set[WaitOf]] = {wait: set() for wait in self.of}
+        for wait, (_, parts) in passed.items():
             for at in parts:
-                later[at].add(call)
-        costs: Counter[MpiCall] = Counter()
+                later[at].add(wait)
+        costs: Counter[WaitOf] = Counter()
         found: dict[Cause, list[Any]] = defaultdict(lambda: [0.0, 0.0, 0, 0])
-        for call in TopologicalSorter(later).static_order():
-            kind, other, own = self.of[call]
-            more, parts = passed[call]
+        for wait in TopologicalSorter(later).static_order():
+            kind, other, own = self.of[wait]
+            more, parts = passed[wait]
             left = 1 - sum(parts.values())
             for path, ns in more.items() or [(other.path, 0)] * (not parts):
                 share = left * ns / more.total() if more else 1.0
-                entry = found[other.location, path, kind, call.path]
+                entry = found[other.location, path, kind, wait[0].path]
                 entry[0] += share * own
-                entry[1] += share * costs[call]
+                entry[1] += share * costs[wait]
                 entry[2] += ns
                 entry[3] += 1
             for at, part in parts.items():
-                costs[at] += part * (own + costs[call])
+                costs[at] += part * (own + costs[wait])
         return {cause: (entry[0], entry[1], entry[2], entry[3]) for cause, entry in found.items()}

@@ -71,6 +71,7 @@ def file_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits for the last process in operations of all on a file, by region."""
     facts, waits = diagnosis.facts, _file_waits(diagnosis)
     regions = waits.paths["region"][waits["path"]]
+    times = facts.working_time - add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows)
     for region in np.unique(regions).tolist():
         mine = waits.take(regions == region)
         loss, path = int(mine["time_ns"].sum()), int(mine["path"][np.argmax(mine["time_ns"])])
@@ -83,7 +84,7 @@ def file_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit = f"{location_text(facts.trace, slow[0])}, {longer}"
             more = f": {location_text(facts.trace, slow[0])} takes longer in {longer}"
             waited = WaitPool(facts).waited_in(~facts.waiting)
-            ns = facts.of_processor(loss, slow, others, times=facts.working_time, waited=waited)
+            ns = facts.of_processor(loss, slow, others, times=times, waited=waited)
         yield facts.finding(
             "imbalance" if longer else "mpi_wait", loss, path, waits.paths, locations=others or mine["location"],
             text=f"ranks wait {span(loss)} in {place} for the last one{more}", culprit=culprit, processor_ns=ns,

@@ -51,19 +51,13 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
 
 
-@rule(
-    FindingKind(
-        "drift",
-        "[iterations](#iterations) that take longer and longer",
-        explained_by=("noise", "oversubscribed"),  # the load of other programs may grow
-    )
-)
+@rule(FindingKind("drift", "[iterations](#iterations) that take longer and longer"))
 def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """The growth of iterations."""
+    """The growth of iterations. None if waits for a processor grow as much: then the load of other programs grows."""
     facts, iterations = diagnosis.facts, diagnosis.iterations
     if iterations is None or iterations.table.rows < 4 or iterations.drift < _DRIFT:
         return
-    if not (loss := iterations.drift_loss()):
+    if (loss := iterations.drift_loss()) <= max(0, iterations.grown_waits()):
         return
     quarter = max(1, iterations.table.rows // 4)
     begin = int(iterations.table["begin"][iterations.table.rows - quarter])

@@ -114,6 +114,14 @@ class Iterations:
                 lost += len(quarter) * (median - before) * (median - before > np.hypot(scatter, more))
         return int(lost)
 
+    def grown_waits(self) -> int:
+        """ns that all processes together wait longer for a processor than if they waited for the same share of the time
+        as in the first quarter."""
+        times = np.array_split(self.times[self.usual_rows], 4)
+        waits = np.array_split((self.times - self.net)[self.usual_rows], 4)
+        share = waits[0].sum() / max(1, times[0].sum())
+        return int(sum(each.sum() for each in waits) - share * sum(each.sum() for each in times))
+
     @cached_property
     def _usual(self) -> Array:
         """(locations,) ns of the median iteration of each process; see _median."""

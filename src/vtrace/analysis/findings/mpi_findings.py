@@ -60,9 +60,10 @@ class _Cause:
 
 
 class _WaitPlaces:
-    """Places: numbers of pairs of kind and call path of waits. of_wait, of_delay: the place of each row. passed:
-    (places,) the share of each place in all indirect waits. A row of delays has the place of its direct wait; its
-    indirect waits are later and elsewhere, in places whose waits have more time than the direct waits there."""
+    """Places: numbers of pairs of kind and call path of waits. of_wait, of_delay: the place of each row. is_bound:
+    (places,) True for kinds whose times are upper bounds. passed: (places,) the share of each place in all indirect
+    waits. A row of delays has the place of its direct wait; its indirect waits are later and elsewhere, in places whose
+    waits have more time than the direct waits there."""
 
     def __init__(self, waits: Table, delays: Table) -> None:
         late, wrong_order = (waits.kinds.index(f"mpi_latesender{end}") for end in ("", "_wo"))
@@ -70,6 +71,7 @@ class _WaitPlaces:
         keys = [np.concatenate([kind, delays["kind"]]), np.concatenate([waits["path"], delays["waiting_path"]])]
         first, member = group(keys)
         self.path = keys[1][first]
+        self.is_bound = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in waits.bounds])
         self.of_wait, self.of_delay = member[: waits.rows], member[waits.rows :]
         has_cause = np.array([not name.endswith(_WITHOUT_CAUSE) for name in waits.kinds], bool)[keys[0][first]]
         whole = add_up(self.of_wait, waits["time_ns"], len(first)) * has_cause
@@ -85,6 +87,10 @@ class _WaitPlaces:
         caused: Array = self.passed * delays["indirect_ns"][rows].sum()
         caused += self._sums(self.of_delay[rows], delays["direct_ns"][rows])
         return caused
+
+    def certainty(self, waits_ns: Array) -> str:
+        """The certainty of a finding with so many ns of waits in each place."""
+        return BOUND if waits_ns[self.is_bound].sum() >= max(1, _MOSTLY * waits_ns.sum()) else EXACT
 
 
 @rule(
@@ -203,10 +209,15 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     return "serialisation" if in_turn else "imbalance"
 
 
-def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
+def _class(facts: RunFacts, paths: Table, path: int) -> int:
+    """The class of a path's innermost region; MPI's calls on files are I/O."""
     region = int(paths["region"][path])
     activity = int(facts.trace.regions["activity"][region]) if region >= 0 else ACTIVITIES.index("user")
-    return ACTIVITIES[activity] == "mpi/io" or int(CLASS_OF[activity]) == IO
+    return IO if ACTIVITIES[activity] == "mpi/io" else int(CLASS_OF[activity])
+
+
+def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
+    return _class(facts, paths, path) == IO
 
 
 def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
@@ -219,6 +230,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
+    elif _class(facts, delays.paths, cause.path) == MPI:
+        place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
         names, place, source = sampled.names, sampled.text, sampled.source
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
@@ -238,7 +251,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, answers.waits.take(rows)),
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
-        certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else EXACT,
+        certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
         processor_ns=cause.processor_ns,
     )  # fmt: skip
 
@@ -351,7 +364,7 @@ _WORDS = {
 
 _ESTIMATES = ("mpi_rma_lock_competition",)
 """Kinds whose times are lower bounds."""
-_WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
+_WITHOUT_CAUSE = ("_completion", *_ESTIMATES)
 """Endings of the names of kinds of waits that delays do not explain."""
 
 
