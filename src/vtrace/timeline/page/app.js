@@ -12,32 +12,6 @@ import {Regions} from './net/regions.js';
 import * as walk from './hands/walk.js';
 import {TileStore} from './net/tile_store.js';
 
-/** @typedef {import('./net/client.js').Table} Table */
-/**
- * @typedef {object} TraceData
- * @property {any} meta as the server describes the trace
- * @property {Regions} regions
- * @property {TileStore} tiles
- * @property {Table} [marks]
- * @property {Table} [messages]
- * @property {string} [messagesRows]
- * @property {boolean} [crowded] messages are too dense to draw
- * @property {Table} [collectives]
- * @property {Table} [counters]
- * @property {import('./net/tile_store.js').Calls} [stack]
- * @property {string} [stackOf]
- * @property {import('./net/tile_store.js').Calls} [sampled] stacks of samples of the row sampledOf
- * @property {string} [sampledOf]
- * @property {import('./model/samples.js').Leaves} [leaves]
- * @property {import('./model/rare.js').Rare} [rare]
- * @property {import('./model/curves.js').Curves} [curves]
- * @property {import('./model/off_core.js').OffCore} [offCore]
- * @property {string[]} [curveLines]
- * @property {string[]} [rareLines] lines about marks that are left out
- * @property {Table} [found]
- * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
- */
-
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
 /** After this many ms without a change of the window the page requests data other than tiles. */
@@ -46,7 +20,7 @@ const REST = 150;
 const JOIN = 50;
 
 export class App {
-  /** @param {import('./model/store.js').Store} store @param {import('./net/client.js').Client} client @param {any[]} metas */
+  /** @param {Store} store @param {Client} client @param {any[]} metas */
   constructor(store, client, metas) {
     this.store = store;
     this.client = client;
@@ -114,7 +88,7 @@ export class App {
     return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height, this.paneHeight);
   }
 
-  /** Row of each location that is drawn. @param {import('./draw/layout.js').Layout} l @param {number} trace */
+  /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
   rowOf(l, trace) {
     const key = `${trace} ${rowKeys(l, trace)}`;
     if (this.rowsKey !== key) {
@@ -126,7 +100,7 @@ export class App {
     return this.rows;
   }
 
-  /** The name of the selected row. @param {import('./draw/layout.js').Layout} l */
+  /** The name of the selected row. @param {Layout} l */
   rowName(l) {
     const {row} = this.store.state;
     const found = l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2));
@@ -291,7 +265,7 @@ export class App {
     for (const each of this.onSettled) each();
   }
 
-  /** Requests the stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
+  /** Requests the stack and the counters of the selected row. @param {Layout} l */
   async askPane(l) {
     const {row, samples} = this.store.state, pane = paneOf(this, l);
     if (!pane) return;
@@ -328,7 +302,7 @@ export class App {
   chooseSample = (...place) => walk.chooseSample(this, ...place);
   /** @type {(way: string, all?: boolean) => Promise<void>} */
   go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: import('./hands/walk.js').MessageEnd) => Promise<void>} */
+  /** @type {(end?: MessageEnd) => Promise<void>} */
   goPartner = (end) => walk.goPartner(this, end);
   callAtCentre = () => walk.callAtCentre(this);
   zoomToChoice = () => walk.zoomToChoice(this);

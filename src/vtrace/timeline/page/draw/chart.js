@@ -16,10 +16,6 @@ import {deepest, drawCounters, fillStack, labelStack, samplePane} from './stack_
 /** @type {any} */
 const NONE = {begin: [], end: [], depth: []};
 
-/** @typedef {import('./surface.js').Surface} Surface */
-/** @typedef {import('../app.js').App} App */
-/** @typedef {import('./layout.js').Layout} Layout */
-
 /** The times of a trace that the window shows. @param {App} app @param {number} trace */
 export function windowOf(app, trace) {
   const {begin, end, shift} = app.store.state;
@@ -31,10 +27,10 @@ export function paperOf(app, dark) {
   return dark ? PAPER.dark : PAPER.light;
 }
 
-/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
+/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: Paint}>} */
 const paints = new WeakMap();
 
-/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+/** @param {App} app @param {number} trace @param {any} paper @returns {Paint} */
 export function paintOf(app, trace, paper) {
   const {state} = app.store, {regions, meta} = app.traces[trace];
   if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
@@ -45,7 +41,7 @@ export function paintOf(app, trace, paper) {
   return paint;
 }
 
-/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+/** @param {App} app @param {number} trace @param {any} paper @returns {Paint} */
 function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
@@ -114,15 +110,15 @@ function rowPlace(app, l, trace, number) {
   return {...box, y: y + box.y, h: next - y - box.gap - box.edge, edgeY: y + box.edgeY, left: l.left, width: l.width, ...windowOf(app, trace)};
 }
 
-/** @param {App} app @param {Layout} l @param {number} trace @param {any} paper @returns {import('./links_layer.js').View} */
+/** @param {App} app @param {Layout} l @param {number} trace @param {any} paper @returns {View} */
 function viewOf(app, l, trace, paper) {
   const window = windowOf(app, trace), scale = l.width / (window.end - window.begin);
   return {l, scroll: app.store.state.scroll, trace, rowOf: app.rowOf(l, trace), paper, x: (time) => l.left + (time - window.begin) * scale};
 }
 
 /** The tiles of a row, and its calls where tiles are too coarse.
- * @param {App} app @param {Surface} s @param {import('./rows_layer.js').Paint} paint @param {number} trace
- * @param {import('../model/rows.js').Row} row @param {{place: any, begin: number, end: number, level: number, leaves: any}} at */
+ * @param {App} app @param {Surface} s @param {Paint} paint @param {number} trace
+ * @param {Row} row @param {{place: any, begin: number, end: number, level: number, leaves: any}} at */
 function drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves}) {
   const of = app.traces[trace], coarse = Math.min(of.meta.top, Math.max(level, row.finest));
   for (const piece of covering((at, n) => of.tiles.tile(row.key, at, n), begin, end, coarse, of.meta.top)) drawTile(s, paint, piece, place);

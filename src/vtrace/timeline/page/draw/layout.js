@@ -5,20 +5,7 @@ import {fitted, rowAt, rowHeight, rowsOf} from '../model/rows.js';
 
 export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 
-/** @typedef {import('../model/rows.js').Row} Row */
-/** @typedef {{rows: Row[], begin: number, high: number, top: number, height: number}} Part rows of a trace; begin: their y without scrolling */
-/**
- * @typedef {object} Layout
- * @property {number} width of the plot, without the names
- * @property {number} left where the plot begins
- * @property {number} top
- * @property {number} bottom of the rows
- * @property {number} height of the chart
- * @property {Part[]} parts one for each trace
- * @property {number} most the largest scroll
- */
-
-/** @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
+/** @param {State} state @param {any[]} traces as the server describes them
  * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
  * @returns {Layout} */
 export function layout(state, traces, width, height, wanted) {
@@ -42,7 +29,7 @@ export function layout(state, traces, width, height, wanted) {
 /** The last requested rows of each trace, since a frame requests them several times. @type {WeakMap<object, {key: string, rows: Row[]}>} */
 const kept = new WeakMap();
 
-/** @param {import('../model/store.js').State} state @param {any} trace @param {number} number @param {number} most */
+/** @param {State} state @param {any} trace @param {number} number @param {number} most */
 function shownRows(state, trace, number, most) {
   const key = `${state.fold} ${state.open} ${number} ${most}`, known = kept.get(trace.rows);
   if (known?.key === key) return known.rows;

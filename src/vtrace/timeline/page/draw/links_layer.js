@@ -8,18 +8,6 @@ import {isFirst} from '../model/rare.js';
 import {label} from './labels.js';
 import {middle, rowTop} from './layout.js';
 
-/** @typedef {import('./surface.js').Surface} Surface */
-/** @typedef {import('../net/client.js').Table} Table */
-/**
- * @typedef {object} View the place of a trace on the screen
- * @property {import('./layout.js').Layout} l
- * @property {number} scroll
- * @property {number} trace
- * @property {Map<number, number>} rowOf row of a location
- * @property {(time: number) => number} x
- * @property {any} paper colours
- */
-
 /** The lines of messages inside the picture: x0, y0, x1, y1 of each, and the place of each in the table.
  * @param {View} v @param {Table} table */
 function messageLines(v, {columns: c, notes}) {
@@ -39,7 +27,7 @@ function messageLines(v, {columns: c, notes}) {
 
 /** Messages as their density or the choice of the person allows.
  * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'lines' | 'none'} choice
- * @param {import('./labels.js').Places} labels @returns {boolean} false: too many to draw */
+ * @param {Places} labels @returns {boolean} false: too many to draw */
 export function drawMessages(s, v, table, choice, labels) {
   const {ends, places} = messageLines(v, table), part = v.l.parts[v.trace], {bundled} = table.notes;
   const area = v.l.width * Math.min(v.l.bottom - v.l.top, part.height);
@@ -55,7 +43,7 @@ export function drawMessages(s, v, table, choice, labels) {
 
 /** Bundles of messages, as wide as their bytes, with their counts where these fit; each text once.
  * @param {Surface} s @param {View} v @param {Table} table
- * @param {{ends: number[], places: number[], labels: import('./labels.js').Places}} drawn */
+ * @param {{ends: number[], places: number[], labels: Places}} drawn */
 function drawBundles(s, v, {columns: c}, {ends, places, labels}) {
   const most = Math.log(1 + Math.max(1, ...c.bytes)), said = new Set();
   places.forEach((at, number) => {
@@ -110,7 +98,7 @@ export function fillBands(s, v, table) {
 }
 
 /** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
- * @param {Surface} s @param {View} v @param {Table} table @param {import('./labels.js').Places} labels */
+ * @param {Surface} s @param {View} v @param {Table} table @param {Places} labels */
 export function drawCollectives(s, v, table, labels) {
   const part = v.l.parts[v.trace];
   for (const {at, x0, x1, low, high} of bandsOf(v, table)) {

@@ -6,8 +6,8 @@ import {drawChosen} from './chosen_layer.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
 import {AXIS, STACK_ROW, rowTop} from './layout.js';
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {boolean} dark */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {boolean} dark */
 export function drawOver(app, s, l, dark) {
   const paper = paperOf(app, dark), {state} = app.store;
   const scale = l.width / (state.end - state.begin);
@@ -31,8 +31,8 @@ export function drawOver(app, s, l, dark) {
   }
 }
 
-/** The length of the selection, on the axis above it. @param {import('./surface.js').Surface} s
- * @param {import('./layout.js').Layout} l @param {{x0: number, x1: number, text: string, paper: any}} at */
+/** The length of the selection, on the axis above it. @param {Surface} s
+ * @param {Layout} l @param {{x0: number, x1: number, text: string, paper: any}} at */
 function drawLength(s, l, {x0, x1, text, paper}) {
   const wide = s.widthOf(text), x = Math.max(l.left, Math.min(l.left + l.width - wide - 8, (x0 + x1 - wide) / 2 - 4));
   s.veil(x0, 0, x1 - x0, AXIS - 1, paper.pick, 0.2);
@@ -40,7 +40,7 @@ function drawLength(s, l, {x0, x1, text, paper}) {
   s.text(text, x + 4, 15, paper.pick);
 }
 
-/** @param {import('../app.js').App} app @param {import('./layout.js').Layout} l */
+/** @param {App} app @param {Layout} l */
 function selectedRows(app, l) {
   const chosen = app.store.state.selection, {scroll} = app.store.state;
   let y0 = l.top, y1 = l.bottom;
@@ -54,8 +54,8 @@ function selectedRows(app, l) {
   return {y0, y1: Math.max(y0 + 2, y1)};
 }
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {import('../model/store.js').SampleName} sample @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {SampleName} sample @param {any} paper */
 function drawSample(app, s, l, sample, paper) {
   const window = windowOf(app, sample.trace), x = l.left + ((sample.time - window.begin) / (window.end - window.begin)) * l.width;
   if (x < l.left || x > l.left + l.width) return;
@@ -68,8 +68,8 @@ function drawSample(app, s, l, sample, paper) {
   if (below?.samples && app.store.state.row === `${sample.trace}:l${sample.location}`) s.line(x, below.sampled.top, x, below.sampled.bottom, paper.pick, 2);
 }
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {any} paper */
 function drawCall(app, s, l, paper) {
   const {call, row, scroll} = app.store.state;
   if (!call) return;

@@ -5,7 +5,6 @@ import {button, byId, element, fill} from '../panels/dom.js';
 import {addNote} from '../panels/notes.js';
 import {moved, zoomed} from '../model/time.js';
 
-/** @typedef {import('../app.js').App} App */
 /** @type {[string[], string, (app: App) => void][]} */
 const KEYS = [
   [['w'], 'zoom in', (app) => zoom(app, 0.6)],

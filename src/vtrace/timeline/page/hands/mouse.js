@@ -11,7 +11,7 @@ import {chooseAt, chooseRare} from './walk.js';
 
 const DRAG = 4;
 
-/** @param {import('../app.js').App} app */
+/** @param {App} app */
 export function installMouse(app) {
   const chart = byId('chart'), {store} = app;
   /** @type {{x: number, y: number, pan: boolean, begin: number, end: number} | null} */
@@ -57,7 +57,7 @@ export function installMouse(app) {
   chart.addEventListener('dblclick', () => app.zoomToChoice());
 }
 
-/** @param {import('../app.js').App} app @param {WheelEvent} event @param {number} x */
+/** @param {App} app @param {WheelEvent} event @param {number} x */
 function wheel(app, event, x) {
   const {state} = app.store, l = app.layout;
   const step = event.deltaMode === 1 ? 30 : 1;
@@ -71,7 +71,7 @@ function wheel(app, event, x) {
   }
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
+/** @param {App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
 function select(app, from, to) {
   const l = app.layout, {state} = app.store;
   const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
@@ -84,7 +84,7 @@ function select(app, from, to) {
   }});
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} at */
+/** @param {App} app @param {{x: number, y: number}} at */
 async function click(app, at) {
   const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
   if (at.x < l.left) {
@@ -104,7 +104,7 @@ async function click(app, at) {
   await chooseAt(app, row.trace, row.location, time);
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+/** @param {App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
 function clickStack(app, at, pane) {
   const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));

@@ -11,8 +11,6 @@ import {leafAt} from '../model/samples.js';
 import {BINS, covering, levelOf, span} from '../model/tiles.js';
 import {around, count, duration} from '../model/time.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
  * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
 export async function chooseCall(app, trace, call) {
@@ -150,7 +148,7 @@ export function placeText(app, at) {
   return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
 }
 
-/** The rare call of a row at a time, as text. @param {App} app @param {import('../model/rows.js').Row} row
+/** The rare call of a row at a time, as text. @param {App} app @param {Row} row
  * @param {number} time @param {number} perPixel */
 function rareText(app, row, time, perPixel) {
   const of = app.traces[row.trace], found = rareAt(of.rare, row.key, time, 2 * perPixel);
@@ -160,7 +158,7 @@ function rareText(app, row, time, perPixel) {
     : `, ${name} waits ${duration(size[found])}`;
 }
 
-/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {import('../model/rows.js').Row} row
+/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {Row} row
  * @param {number} time @param {number} slack ns */
 export async function chooseRare(app, row, time, slack) {
   const {rare} = app.traces[row.trace], found = rareAt(rare, row.key, time, slack);
@@ -170,7 +168,7 @@ export async function chooseRare(app, row, time, slack) {
   return true;
 }
 
-/** @param {App} app @param {import('../model/rows.js').Row} row @param {number} time */
+/** @param {App} app @param {Row} row @param {number} time */
 function nothing(app, row, time) {
   const of = app.traces[row.trace], region = app.store.state.samples ? leafAt(of.leaves, row.key, time) : -1;
   return region < 0 ? 'no call' : `no call, samples in ${of.regions.name(region)}`;

@@ -4,8 +4,6 @@
 
 import {INITIAL} from './store.js';
 
-/** @typedef {import('./store.js').State} State */
-
 /** The largest tag: OTF2 has 32 bits for tags. */
 export const LAST_TAG = 2 ** 32 - 1;
 
@@ -134,7 +132,7 @@ function picks(text) {
 
 export const MOST_NOTES = 50, LONGEST_NOTE = 200;
 
-/** @param {import('./store.js').Note} note */
+/** @param {Note} note */
 function noteText({trace, time, row, text}) {
   return `${trace}.${time}.${row}.${encodeURIComponent(text)}`;
 }

@@ -6,9 +6,6 @@ import {BINS} from './tiles.js';
 /** Columns of the overview. */
 export const COLUMNS = 512;
 
-/** @typedef {{classes: Float32Array[], waits: Float32Array[]}} Overview by class and column, 1: the time of all rows; waits: the
- *   part of a class in calls that wait, as far as tiles know */
-
 /** @param {{tile: any, level: number, number: number, from: number, to: number}[][]} rows the tiles of each row, with their part
  *   of the run, ns
  * @param {number} length ns of the run @param {number} classes

@@ -3,29 +3,6 @@
 
 import {NO_LEVEL} from './tiles.js';
 
-/**
- * @typedef {object} Row
- * @property {number} trace
- * @property {string} key the row's name on the server: l3, p0, n1, r0-7
- * @property {string} name
- * @property {number} location of a row with one location, else -1
- * @property {number[]} places of the row's locations in the order of the trace
- * @property {number} finest level of tiles
- * @property {boolean} first true for the first row of a process
- */
-
-/**
- * @typedef {object} TraceRows as the server describes them
- * @property {number[]} locations
- * @property {string[]} names
- * @property {number[]} processes
- * @property {Record<string, string>} process_names
- * @property {Record<string, number>} process_nodes
- * @property {string[]} nodes
- */
-
-/** @typedef {'thread' | 'process' | 'node'} Fold */
-
 /** The rows of a trace.
  * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
  * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread

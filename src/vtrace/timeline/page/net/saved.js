@@ -9,8 +9,6 @@ import {bundlesOf, messagesOf, messageTable} from './saved_links.js';
 import {Parts, resampled, tilesOf, unpacked} from './saved_parts.js';
 import {SavedRows} from './saved_rows.js';
 
-/** @typedef {import('./client.js').Table} Table */
-
 /** The client of a saved page, null on a page with a server. */
 export function savedClient() {
   const head = document.getElementById('saved');

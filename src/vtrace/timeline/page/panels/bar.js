@@ -8,8 +8,6 @@ import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
 import {bytes, count, duration} from '../model/time.js';
 import {exportPicture, savePage} from './share.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** @param {App} app */
 export function installBar(app) {
   const {store, traces} = app, {state} = store;
@@ -69,7 +67,7 @@ export function installBar(app) {
   });
 }
 
-/** @param {import('../model/curves.js').Curves} curves */
+/** @param {Curves} curves */
 function scaleText(curves) {
   const {least, most} = curves.scale;
   return least <= most ? `${short(curves.name)}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${short(curves.name)}: no values here`;
@@ -92,7 +90,7 @@ export function choice(id, label, items, value, change) {
 }
 
 /** A menu that opens below its name; Escape and the loss of the focus close it. @param {string} id @param {string} text
- * @param {...import('./dom.js').Child} items */
+ * @param {...Child} items */
 function menu(id, text, ...items) {
   const made = element('details', {className: 'menu', id, onkeydown: (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Escape' && made.open) {

@@ -5,9 +5,6 @@ import {count, duration} from '../model/time.js';
 import {element} from './dom.js';
 import {counts, named, sizes, table, times} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-/** @typedef {import('../net/client.js').Table} Table */
-
 /** @param {App} app @param {number} trace @param {number} region */
 export function regionName(app, trace, region) {
   return app.traces[trace].regions.name(region) || `region ${region}`;
@@ -86,7 +83,7 @@ function signed(ns) {
   return `${ns > 0 ? '+' : ''}${duration(ns, 3)}`;
 }
 
-/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found */
+/** @param {App} app @param {Table} found */
 export function compare(app, found) {
   const c = found.columns, {names} = found.notes, {classes} = app.traces[0].meta, titles = app.traces.map(({meta}) => meta.title);
   /** @param {number} row */
