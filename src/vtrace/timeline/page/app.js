@@ -95,7 +95,7 @@ export class App {
       this.rowsKey = key;
       this.rows = new Map();
       const {locations} = this.traces[trace].meta.rows;
-      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.set(locations[place], number)));
+      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.has(locations[place]) || this.rows.set(locations[place], number)));
     }
     return this.rows;
   }
@@ -148,8 +148,8 @@ export class App {
   * tracesInWindow() {
     const l = this.layout;
     for (const [number, trace] of this.traces.entries()) {
-      const part = l.parts[number], {first, last} = visible(l, this.store.state.scroll, part);
-      const shown = part.rows.slice(first, last), window = windowOf(this, number);
+      const part = l.parts[number], shown = visible(l, this.store.state.scroll, part).map((row) => part.rows[row]);
+      const window = windowOf(this, number);
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
       if (end > begin) yield {number, trace, part, shown, window, begin, end};
     }

@@ -35,13 +35,24 @@ interface TraceData {
   foundAt?: {rows: string, bins: number, begin: number, end: number};
 }
 
-/** Rows of a trace; begin: their y without scrolling. */
-type Part = {rows: Row[], begin: number, high: number, top: number, height: number};
+/** Rows of a trace, the pinned ones first. */
+interface Part {
+  rows: Row[];
+  id: string; // another one for other rows
+  pinned: number; // number of pinned rows
+  pinTop: number; // px of pinned rows of other traces above
+  pinHigh: number; // px of a pinned row
+  begin: number; // y of the first row that is not pinned, below all pinned rows, without scrolling
+  high: number; // px of a row that is not pinned
+  top: number;
+  height: number;
+}
 
 interface Layout {
   width: number; // of the plot, without the names
   left: number; // where the plot begins
   top: number;
+  band: number; // px of all pinned rows, from top on
   bottom: number; // of the rows
   height: number; // of the chart
   parts: Part[]; // one for each trace
@@ -127,7 +138,7 @@ interface Rare {
 
 interface Row {
   trace: number;
-  key: string; // the row's name on the server: l3, p0, n1, r0-7
+  key: string; // the row's name on the server: l3, p0, n1, r0-7_9-9
   name: string;
   location: number; // of a row with one location, else -1
   places: number[]; // of the row's locations in the order of the trace
@@ -168,6 +179,7 @@ interface State {
   end: number;
   fold: Fold;
   open: number[]; // processes whose folding differs from `fold`
+  pins: string[]; // rows and processes at the top: trace and key, as in `row`
   zoom: number; // factor of the height of rows; 1: all rows fit
   scroll: number; // px
   row: string; // trace and key of the selected row: 0:l3

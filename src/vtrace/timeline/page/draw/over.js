@@ -4,7 +4,7 @@
 import {duration} from '../model/time.js';
 import {drawChosen} from './chosen_layer.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
-import {AXIS, STACK_ROW, rowTop} from './layout.js';
+import {AXIS, STACK_ROW, rowEnds, seen} from './layout.js';
 
 /** @param {App} app @param {CanvasSurface} s
  * @param {Layout} l @param {boolean} dark */
@@ -47,8 +47,8 @@ function selectedRows(app, l) {
   for (const part of l.parts) {
     const first = part.rows.findIndex((row) => row.key === chosen?.first), last = part.rows.findIndex((row) => row.key === chosen?.last);
     if (first < 0 || last < 0) continue;
-    y0 = Math.max(l.top, rowTop(l, scroll, part, Math.min(first, last)));
-    y1 = Math.min(l.bottom, rowTop(l, scroll, part, Math.max(first, last) + 1));
+    y0 = Math.max(l.top, rowEnds(l, scroll, part, Math.min(first, last))[0]);
+    y1 = Math.min(l.bottom, rowEnds(l, scroll, part, Math.max(first, last))[1]);
     break;
   }
   return {y0, y1: Math.max(y0 + 2, y1)};
@@ -61,8 +61,8 @@ function drawSample(app, s, l, sample, paper) {
   if (x < l.left || x > l.left + l.width) return;
   const number = app.rowOf(l, sample.trace).get(sample.location), part = l.parts[sample.trace], pane = paneOf(app, l);
   if (number !== undefined && part) {
-    const y = rowTop(l, app.store.state.scroll, part, number);
-    if (y >= l.top && y < l.bottom) s.line(x, y, x, Math.min(y + Math.max(3, part.high), l.bottom), paper.pick, 2);
+    const {y, high} = seen(l, app.store.state.scroll, part, number);
+    if (high) s.line(x, y, x, Math.min(y + Math.max(3, high), l.bottom), paper.pick, 2);
   }
   const below = pane && paneParts(app, pane);
   if (below?.samples && app.store.state.row === `${sample.trace}:l${sample.location}`) s.line(x, below.sampled.top, x, below.sampled.bottom, paper.pick, 2);
@@ -81,8 +81,8 @@ function drawCall(app, s, l, paper) {
   const number = app.rowOf(l, call.trace).get(call.location);
   const part = l.parts[call.trace];
   if (number !== undefined && part) {
-    const y = rowTop(l, scroll, part, number);
-    if (y >= l.top && y < l.bottom) s.frame(x0 - 1, y, Math.max(3, x1 - x0 + 2), Math.max(3, Math.min(part.high, l.bottom - y)), paper.pick, 2);
+    const {y, high} = seen(l, scroll, part, number);
+    if (high) s.frame(x0 - 1, y, Math.max(3, x1 - x0 + 2), Math.max(3, high), paper.pick, 2);
   }
   const pane = paneOf(app, l);
   if (pane && row === `${call.trace}:l${call.location}`) {

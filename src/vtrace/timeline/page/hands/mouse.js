@@ -3,7 +3,7 @@
 // a double click zooms in.
 
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
-import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowTop} from '../draw/layout.js';
+import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowEnds, rowHigh} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
@@ -97,8 +97,8 @@ async function click(app, at) {
   const window = windowOf(app, row.trace);
   const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
   app.store.set({row: `${row.trace}:${row.key}`, selection: null});
-  const part = l.parts[row.trace], below = at.y - rowTop(l, state.scroll, part, part.rows.indexOf(row));
-  const {edge, y} = boxOf(part.high, state.rare !== 'none');
+  const part = l.parts[row.trace], number = part.rows.indexOf(row), below = at.y - rowEnds(l, state.scroll, part, number)[0];
+  const {edge, y} = boxOf(rowHigh(part, number), state.rare !== 'none');
   if ((!edge || below <= y + 2) && await chooseRare(app, row, time, (2 * (window.end - window.begin)) / l.width)) return;
   if (row.location < 0) return;
   await chooseAt(app, row.trace, row.location, time);

@@ -2,7 +2,7 @@
 // Navigation: from call to call, from row to row, into the selection.
 
 import {windowOf} from '../draw/chart.js';
-import {rowAtPoint, rowTop} from '../draw/layout.js';
+import {rowAtPoint, rowEnds} from '../draw/layout.js';
 import {placesOf} from '../model/rows.js';
 import {valueText} from '../model/curves.js';
 import {offCoreText} from '../model/off_core.js';
@@ -47,9 +47,9 @@ export async function chooseSample(app, trace, location, time, slack, step = 0) 
 /** @param {App} app @param {number} trace @param {number} location */
 function scrollTo(app, trace, location) {
   const l = app.layout, {scroll} = app.store.state, number = app.rowOf(l, trace).get(location), part = l.parts[trace];
-  if (number === undefined || !part) return;
-  const y = rowTop(l, scroll, part, number);
-  if (y < l.top) app.store.set({scroll: Math.max(0, scroll - (l.top - y) - 40)});
+  if (number === undefined || !part || number < part.pinned) return;
+  const [y] = rowEnds(l, scroll, part, number), top = l.top + l.band;
+  if (y < top) app.store.set({scroll: Math.max(0, scroll - (top - y) - 40)});
   else if (y + part.high > l.bottom) app.store.set({scroll: Math.min(l.most, scroll + y + part.high - l.bottom + 40)});
 }
 
@@ -126,6 +126,29 @@ export function foldProcess(app) {
   const folded = now.includes(process) === (fold === 'thread');
   const key = folded && placesOf(rows, process).length > 1 ? `p${process}` : `l${rows.locations[placesOf(rows, process)[0]]}`;
   app.store.set({open: now, row: `${trace}:${key}`});
+}
+
+/** @typedef {Pick<Row, 'trace' | 'key' | 'places'>} Pinned */
+
+/** The pins of a row: its own, or those of the processes that share the row, and that of its process. @param {App} app @param {Pinned} row */
+function pinsOf(app, {trace, key, places}) {
+  const {rows} = app.traces[trace].meta, name = (/** @type {number} */ place) => (rows.processes[place] < 0 ? `l${rows.locations[place]}` : `p${rows.processes[place]}`);
+  const whole = [...new Set(places.map(name))].map((each) => `${trace}:${each}`);
+  return {own: key[0] === 'r' ? whole : [`${trace}:${key}`], whole};
+}
+
+/** Keeps a row at the top, or lets it go back. @param {App} app @param {Pinned | undefined} row @param {boolean} [whole] with its process */
+export function togglePin(app, row, whole = false) {
+  if (!row) return;
+  const {pins} = app.store.state, of = pinsOf(app, row), mine = new Set([...of.own, ...of.whole]);
+  app.store.set({pins: pins.some((pin) => mine.has(pin)) ? pins.filter((pin) => !mine.has(pin)) : [...pins, ...(whole ? of.whole : of.own)]});
+}
+
+/** The selected row, which may share a row of the page with others. @param {App} app @returns {Pinned | undefined} */
+export function selectedRow(app) {
+  const {row} = app.store.state, trace = Number(row[0]), key = row.slice(2), locations = app.traces[trace]?.meta.rows.locations ?? [];
+  const place = key[0] === 'l' ? locations.indexOf(Number(key.slice(1))) : -1;
+  return app.layout.parts[trace]?.rows.find((each) => each.key === key) ?? (place < 0 ? undefined : {trace, key, places: [place]});
 }
 
 /** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.

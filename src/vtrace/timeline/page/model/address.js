@@ -11,9 +11,10 @@ export const LAST_TAG = 2 ** 32 - 1;
 const WORDS = {
   fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
   open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
+  pin: ['pins', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, /^[01]\.[lpn]\d{1,9}$/)],
   zoom: ['zoom', (n) => String(Number(n.toPrecision(4))), positive],
   scroll: ['scroll', String, whole],
-  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d-]+$/)],
+  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d_-]+$/)],
   sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
   call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
   sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, sample],
@@ -61,7 +62,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
-  for (const key of ['picks', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
+  for (const key of ['picks', 'pins', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }
@@ -104,7 +105,7 @@ function matched(text, pattern) {
 
 /** @param {string} text */
 function selection(text) {
-  const found = /^(\d+)-(\d+)(?:\.([lpnr][\d-]+)\.([lpnr][\d-]+))?$/.exec(text);
+  const found = /^(\d+)-(\d+)(?:\.([lpnr][\d_-]+)\.([lpnr][\d_-]+))?$/.exec(text);
   return found ? {begin: whole(found[1]), end: whole(found[2]), first: found[3] ?? '', last: found[4] ?? ''} : undefined;
 }
 
@@ -126,7 +127,12 @@ function sample(text) {
 
 /** @param {string} text */
 function picks(text) {
-  const found = text.split('_').filter((each) => /^[01]\.\d{1,9}$/.test(each)).map((each) => each.replace('.', ':l'));
+  return keyList(text, /^[01]\.\d{1,9}$/)?.map((each) => each.replace(':', ':l'));
+}
+
+/** The keys of rows in a text, which has a point after their traces. @param {string} text @param {RegExp} pattern */
+function keyList(text, pattern) {
+  const found = text.split('_').filter((each) => pattern.test(each)).map((each) => each.replace('.', ':'));
   return found.length ? found : undefined;
 }
 
@@ -140,7 +146,7 @@ function noteText({trace, time, row, text}) {
 /** The notes that have a meaning. @param {string} text */
 function notes(text) {
   const found = text.split('|').slice(0, MOST_NOTES).flatMap((each) => {
-    const parts = /^([01])\.(\d{1,16})\.([lpnr][\d-]+)\.(.+)$/s.exec(each);
+    const parts = /^([01])\.(\d{1,16})\.([lpnr][\d_-]+)\.(.+)$/s.exec(each);
     try {
       return parts ? [{trace: Number(parts[1]), time: Number(parts[2]), row: parts[3], text: decodeURIComponent(parts[4]).slice(0, LONGEST_NOTE)}] : [];
     } catch {
