@@ -85,7 +85,7 @@ export class App {
   }
 
   get layout() {
-    return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height, this.paneHeight);
+    return layout(this.store.state, this.traces, this.width, this.height, this.paneHeight);
   }
 
   /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
@@ -174,6 +174,7 @@ export class App {
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
       else [trace.rare, trace.rareLines] = [undefined, []];
       if (trace.meta.offCore && state.processor) this.askOffCore(number, shown.map((row) => row.key), begin, end);
+      if (state.order) this.askSums(number, begin, end);
       if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
       else [trace.curves, trace.curveLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
@@ -238,6 +239,21 @@ export class App {
     const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
     trace.curves = {index: new Map(keys.map((key, at) => [key, at])), low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
     trace.curveLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** Requests the times by which rows are in order. @param {number} number @param {number} begin @param {number} end */
+  async askSums(number, begin, end) {
+    const {order, search, exact} = this.store.state, trace = this.traces[number], isFound = order === 'found';
+    const words = {trace: number, from: begin, to: end, text: isFound ? search : '', exact: isFound && exact ? 1 : 0}, key = JSON.stringify(words);
+    if (trace.sumsAsked === key) return;
+    trace.sumsAsked = key;
+    const found = await this.client.table('sums', words, `sums ${number}`);
+    if (trace.sumsAsked !== key) return;
+    if (!found) return void (trace.sumsAsked = undefined);
+    const {kinds, regions, found: searched} = found.columns;
+    trace.sums = {key, length: found.notes.length ?? end - begin, kinds, regions, found: searched};
+    this.refreshSoon(0);
     this.redraw();
   }
 

@@ -30,6 +30,8 @@ interface TraceData {
   curves?: Curves;
   offCore?: OffCore;
   curveLines?: string[];
+  sums?: Sums;
+  sumsAsked?: string;
   rareLines?: string[]; // lines about marks that are left out
   found?: Table;
   foundAt?: {rows: string, bins: number, begin: number, end: number};
@@ -144,6 +146,16 @@ interface Row {
   places: number[]; // of the row's locations in the order of the trace
   finest: number; // level of tiles
   first: boolean; // true for the first row of a process
+  alike?: number; // rows for which this row stands
+}
+
+/** Times of locations in a window, one location after the other, ns (timeline/panel_data.py). */
+interface Sums {
+  key: string; // of the request
+  length: number; // of the window
+  kinds: ArrayLike<number>; // by class in calls that work, then by class in calls that wait
+  regions: ArrayLike<number>; // in the regions with the most time
+  found: ArrayLike<number>; // in the regions that a search finds
 }
 
 /** The rows of a trace, as the server describes them. */
@@ -179,6 +191,8 @@ interface State {
   end: number;
   fold: Fold;
   open: number[]; // processes whose folding differs from `fold`
+  order: string; // of rows: c1: by time in class 1, wait, found, alike; '': by rank
+  apart: string[]; // rows whose clusters are not joined: trace and key
   pins: string[]; // rows and processes at the top: trace and key, as in `row`
   zoom: number; // factor of the height of rows; 1: all rows fit
   scroll: number; // px

@@ -198,7 +198,7 @@ function drawFound(app, s, l, trace, paper) {
 /** The name of a row in its room; of a shared row the number of its other rows stays. @param {Surface} s @param {string} name
  * @param {number} room */
 function shortName(s, name, room) {
-  const tail = / \+ \d+$/.exec(name)?.[0] ?? '', head = name.slice(0, name.length - tail.length);
+  const tail = / (\+ \d+|and \d+ alike)$/.exec(name)?.[0] ?? '', head = name.slice(0, name.length - tail.length);
   return `${fitting(head, room - s.widthOf(tail), (part) => s.widthOf(part))}${tail}`;
 }
 

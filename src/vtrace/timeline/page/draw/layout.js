@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The places of all parts of the chart, in CSS pixels: axis, names, rows, and the pane of the selected row below.
 
+import {inOrder} from '../model/order.js';
 import {fitted, rowAt, rowHeight, rowsOf, withPins} from '../model/rows.js';
 
 export const AXIS = 24, STACK_ROW = 16, GAP = 18;
@@ -8,7 +9,7 @@ export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 /** Least px of a pinned row, which has room for the names of its calls and the edge for marks. */
 const PINNED = 28;
 
-/** @param {State} state @param {any[]} traces as the server describes them
+/** @param {State} state @param {TraceData[]} traces
  * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
  * @returns {Layout} */
 export function layout(state, traces, width, height, wanted) {
@@ -24,7 +25,7 @@ export function layout(state, traces, width, height, wanted) {
   let begin = 0, pinTop = 0;
   for (const [number, trace] of traces.entries()) {
     begin += gaps;
-    const {rows, id, pinned, scrolled} = shownRows(every[number], trace, state.zoom <= 1 ? Math.max(1, Math.floor(room)) : Infinity);
+    const {rows, id, pinned, scrolled} = shownRows(every[number], state.zoom <= 1 ? Math.max(1, Math.floor(room)) : Infinity);
     const high = rowHeight(scrolled, room, state.zoom);
     parts.push({rows, id, pinned, pinTop, pinHigh, begin, high, top: AXIS, height: pinned * pinHigh + scrolled * high});
     begin += scrolled * high;
@@ -38,22 +39,25 @@ export function layout(state, traces, width, height, wanted) {
  * @type {WeakMap<object, {key: string, pinned: Row[], others: Row[], shown?: {key: number, rows: Row[], id: string, pinned: number, scrolled: number}}>} */
 const kept = new WeakMap();
 let made = 0;
+/** Rows whose names have more letters than this share no rows: an address takes 65,536. */
+const LONGEST = 40000;
 
-/** All rows of a trace: the pinned ones and the others, each in their order. @param {State} state @param {any} trace @param {number} number */
-function arrangedRows(state, trace, number) {
-  const key = `${state.fold} ${state.open} ${number} ${state.pins}`, known = kept.get(trace.rows);
+/** All rows of a trace: the pinned ones and the others, each in their order. @param {State} state @param {TraceData} trace @param {number} number */
+function arrangedRows(state, {meta, sums}, number) {
+  const key = `${state.fold} ${state.open} ${number} ${state.pins} ${state.order} ${state.order && sums?.key} ${state.apart}`, known = kept.get(meta.rows);
   if (known?.key === key) return known;
-  const {pinned, others} = withPins(rowsOf(trace.rows, trace.finest, state.fold, new Set(state.open), number), trace.rows, state.pins);
-  const found = {key, pinned, others};
-  kept.set(trace.rows, found);
+  const {pinned, others} = withPins(rowsOf(meta.rows, meta.finest, state.fold, new Set(state.open), number), meta.rows, state.pins);
+  const found = {key, pinned, others: inOrder(others, meta.rows, state.order, sums, state.apart)};
+  kept.set(meta.rows, found);
   return found;
 }
 
 /** The rows to draw, of which those that are not pinned may be shared; id: another one for other rows.
- * @param {NonNullable<ReturnType<typeof kept.get>>} every @param {any} trace @param {number} most */
-function shownRows(every, trace, most) {
+ * @param {NonNullable<ReturnType<typeof kept.get>>} every @param {number} most */
+function shownRows(every, most) {
   if (every.shown?.key !== most) {
-    const others = fitted(every.others, most), {length: pinned} = every.pinned;
+    const shared = fitted(every.others, most), {length: pinned} = every.pinned;
+    const others = shared.reduce((sum, {key}) => sum + key.length, 0) > LONGEST ? every.others : shared;
     every.shown = {key: most, rows: pinned ? [...every.pinned, ...others] : others, id: `${(made += 1)}`, pinned, scrolled: others.length};
   }
   return every.shown;

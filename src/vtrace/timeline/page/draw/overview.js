@@ -24,13 +24,14 @@ function sumsOf(app, number, l) {
   let covered = 0, levels = 0;
   const pieces = rows.map((row) => {
     const found = piecesOf(row);
-    if (found.length) covered += row.places.length;
+    const weight = row.alike ?? 1;
+    if (found.length) covered += row.places.length * weight;
     for (const one of found) levels += one.level + 1;
-    return found;
-  }).filter((found) => found.length);
+    return {found, weight};
+  }).filter(({found}) => found.length);
   const key = `${rows.length} ${rows[0]?.key} ${levels}`, known = kept.get(tiles);
   if (known && (known.key === key || known.covered > covered)) return known.sums;
-  const sums = overviewOf(pieces, meta.duration, meta.classes.length);
+  const sums = overviewOf(pieces.map(({found}) => found), meta.duration, meta.classes.length, pieces.map(({weight}) => weight));
   kept.set(tiles, {key, covered, sums});
   return sums;
 }

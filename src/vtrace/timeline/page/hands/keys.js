@@ -31,7 +31,7 @@ const KEYS = [
     const {fold} = app.store.state;
     app.store.set({fold: fold === 'thread' ? 'process' : fold === 'process' ? 'node' : 'thread', scroll: 0});
   }],
-  [['o'], 'fold or unfold the process of the selected row', (app) => app.foldProcess()],
+  [['o'], 'fold or unfold the process, or the alike rows, of the selected row', (app) => app.foldProcess()],
   [['y'], 'keep the selected row at the top, or let it go back', (app) => togglePin(app, selectedRow(app))],
   [['Y'], 'the same for its process with all threads', (app) => togglePin(app, selectedRow(app), true)],
   [['v'], 'next counter below rows', (app) => app.nextCurve()],

@@ -7,7 +7,7 @@ import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowEnds, rowHigh} from '../draw/layo
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseRare} from './walk.js';
+import {chooseAt, chooseRare, openCluster} from './walk.js';
 
 const DRAG = 4;
 
@@ -88,7 +88,8 @@ function select(app, from, to) {
 async function click(app, at) {
   const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
   if (at.x < l.left) {
-    if (row) app.store.set({row: `${row.trace}:${row.key}`});
+    if (row?.alike) openCluster(app, row);
+    else if (row) app.store.set({row: `${row.trace}:${row.key}`});
     return;
   }
   const pane = paneOf(app, l);

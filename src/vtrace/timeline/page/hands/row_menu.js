@@ -4,7 +4,7 @@
 import {rowAtPoint} from '../draw/layout.js';
 import {placesOf} from '../model/rows.js';
 import {button, byId, element, fill} from '../panels/dom.js';
-import {togglePin} from './walk.js';
+import {openCluster, togglePin} from './walk.js';
 
 /** @param {App} app */
 export function installRowMenu(app) {
@@ -44,6 +44,7 @@ function itemsOf(app, row) {
   const threads = row.key[0] === 'l' && process >= 0 && placesOf(rows, process).length > 1;
   /** @type {[string, () => void][]} */
   const found = row.key[0] === 'n' ? [] : [['Keep at the top (y)', () => togglePin(app, row)]];
+  if (row.alike) found.push([`${row.alike > 1 ? 'Show' : 'Join'} the alike rows`, () => openCluster(app, row)]);
   if (threads) found.push(['Keep its process at the top (Y)', () => togglePin(app, row, true)]);
   return found;
 }

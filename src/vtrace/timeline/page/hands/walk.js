@@ -116,10 +116,17 @@ export function nextRow(app, step) {
   if (next && next.location >= 0) scrollTo(app, next.trace, next.location);
 }
 
+/** Shows all rows of a row's cluster, or joins them again. @param {App} app @param {Row} row */
+export function openCluster(app, row) {
+  const {apart} = app.store.state, name = `${row.trace}:${row.key}`;
+  app.store.set({apart: apart.includes(name) ? apart.filter((each) => each !== name) : [...apart, name], row: name});
+}
+
 /** Folds or unfolds the process of the selected row. @param {App} app */
 export function foldProcess(app) {
   const l = app.layout, {row, open, fold} = app.store.state, trace = Number(row[0]);
   const found = l.parts[trace]?.rows.find((each) => each.key === row.slice(2));
+  if (found?.alike) return openCluster(app, found);
   if (!found || fold === 'node') return;
   const {rows} = app.traces[trace].meta, process = rows.processes[found.places[0]];
   const others = open.filter((each) => each !== process), now = others.length < open.length ? others : [...open, process];

@@ -7,11 +7,15 @@ import {INITIAL} from './store.js';
 /** The largest tag: OTF2 has 32 bits for tags. */
 export const LAST_TAG = 2 ** 32 - 1;
 
+const KEYS = /^[01]\.[lpn]\d{1,9}$/;
+
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
 const WORDS = {
   fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
   open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
-  pin: ['pins', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, /^[01]\.[lpn]\d{1,9}$/)],
+  pin: ['pins', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
+  order: ['order', String, (text) => matched(text, /^(wait|found|alike|c\d{1,2})$/)],
+  apart: ['apart', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
   zoom: ['zoom', (n) => String(Number(n.toPrecision(4))), positive],
   scroll: ['scroll', String, whole],
   row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d_-]+$/)],
@@ -62,7 +66,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
-  for (const key of ['picks', 'pins', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
+  for (const key of ['picks', 'pins', 'apart', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }

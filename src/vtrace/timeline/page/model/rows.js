@@ -115,8 +115,14 @@ export function fitted(rows, most) {
   const each = Math.ceil(rows.length / Math.max(1, most));
   /** @type {Row[]} */
   const found = [];
-  for (let at = 0; at < rows.length; at += each) {
-    const part = rows.slice(at, at + each);
+  for (let at = 0, next = 0; at < rows.length; at = next) {
+    next = at + 1;
+    if (rows[at].alike) { // it stands for others already
+      found.push(rows[at]);
+      continue;
+    }
+    while (next < Math.min(at + each, rows.length) && !rows[next].alike) next += 1;
+    const part = rows.slice(at, next);
     const places = part.flatMap((row) => row.places).sort((a, b) => a - b);
     found.push({
       trace: part[0].trace, key: `r${ranges(places)}`, location: -1, places, first: true,

@@ -147,6 +147,11 @@ const TABLES = {
     const columns = Object.fromEntries(['low', 'mean', 'high'].map((name) => [name, resampled(found.columns[name], found.notes.bins, of.meta.saved, words, how)]));
     return {columns, notes: {bins: words.bins, lines: found.notes.lines}};
   },
+  sums: async (client, trace, {text}) => {
+    if (text) return void client.complain('This file has no times of a search: open the trace with vtrace view.');
+    const found = await client.parts.table(`${trace} sums`), {from, to} = client.metas[trace].saved;
+    return found && {...found, notes: {length: to - from}};
+  },
   samples: ({parts}, trace, {location}) => parts.table(`${trace} samples ${location}`),
   counters: async (client, trace, {rows}) => {
     const found = await client.parts.table(`${trace} counters`), of = client.rows[trace], [row] = of.placesOf(rows);
