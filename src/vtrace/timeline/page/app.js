@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page: owns the state and the data of the traces, and turns changes of the state into requests and pictures.
 
-import {paneOf, rowKeys, windowOf} from './draw/chart.js';
+import {paneOf, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
 import {scaleOf} from './model/curves.js';
@@ -90,7 +90,7 @@ export class App {
 
   /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
   rowOf(l, trace) {
-    const key = `${trace} ${rowKeys(l, trace)}`;
+    const key = `${trace} ${l.parts[trace].id}`;
     if (this.rowsKey !== key) {
       this.rowsKey = key;
       this.rows = new Map();
@@ -169,7 +169,7 @@ export class App {
   refreshRest() {
     const {state} = this.store, l = this.layout;
     for (const {number, trace, part, shown, begin, end} of this.tracesInWindow()) {
-      this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
+      this.askLinks(number, part.rows, part.id, begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
       else [trace.rare, trace.rareLines] = [undefined, []];
@@ -177,7 +177,7 @@ export class App {
       if (state.order) this.askSums(number, begin, end);
       if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
       else [trace.curves, trace.curveLines] = [undefined, []];
-      if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
+      if (state.search) this.askFound(number, part.rows, part.id, begin, end);
       else trace.found = undefined;
     }
     this.askPane(l);
@@ -200,44 +200,46 @@ export class App {
     });
   }
 
+  /** The words of a request about rows, and the bins of a pixel. @param {number} trace @param {string[]} keys @param {number} begin
+   * @param {number} end @param {number} most bins @param {number} [width] px of the window */
+  binned(trace, keys, begin, end, most, width = this.layout.width) {
+    const {state} = this.store, bins = Math.max(1, Math.min(most, Math.round((width * (end - begin)) / (state.end - state.begin))));
+    return {words: {trace, rows: keys.join(','), from: begin, to: end, bins}, index: new Map(keys.map((key, at) => [key, at]))};
+  }
+
   /** Requests the sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askLeaves(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(2048, Math.round((this.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
-    if (found) this.traces[number].leaves = {index: new Map(keys.map((key, at) => [key, at])), region: found.columns.region, bins, begin, end};
+    const {words, index} = this.binned(number, keys, begin, end, 2048, this.width), found = await this.client.table('leaves', words, `leaves ${number}`);
+    if (found) this.traces[number].leaves = {index, region: found.columns.region, bins: words.bins, begin, end};
     this.redraw();
   }
 
   /** Requests outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askRare(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const words = {trace: number, rows: keys.join(','), from: begin, to: end, bins, every: state.rare === 'all' ? 1 : 0};
-    const found = await this.client.table('rare', words, `rare ${number}`);
+    const {words, index} = this.binned(number, keys, begin, end, 4096), trace = this.traces[number];
+    const found = await this.client.table('rare', {...words, every: this.store.state.rare === 'all' ? 1 : 0}, `rare ${number}`);
     if (!found || this.store.state.rare === 'none') return;
-    const trace = this.traces[number];
-    trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
+    trace.rare = {index, columns: found.columns};
     trace.rareLines = found.notes.lines;
     this.redraw();
   }
 
   /** Requests the times off the processor. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askOffCore(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('processor', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `processor ${number}`);
-    if (found) this.traces[number].offCore = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns, texts: found.notes.texts, bins, begin, end};
+    const {words, index} = this.binned(number, keys, begin, end, 4096), found = await this.client.table('processor', words, `processor ${number}`);
+    if (found) this.traces[number].offCore = {index, columns: found.columns, texts: found.notes.texts, bins: words.bins, begin, end};
     this.redraw();
   }
 
   /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askCurves(number, keys, begin, end) {
-    const {state} = this.store, trace = this.traces[number], name = state.curve;
+    const trace = this.traces[number], name = this.store.state.curve;
     const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
-    const bins = Math.max(1, Math.min(2048, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('curves', {trace: number, rows: keys.join(','), from: begin, to: end, bins, counter}, `curves ${number}`);
+    const {words, index} = this.binned(number, keys, begin, end, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
     if (!found || this.store.state.curve !== name) return;
     const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
-    trace.curves = {index: new Map(keys.map((key, at) => [key, at])), low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
+    trace.curves = {index, low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
     trace.curveLines = found.notes.lines;
     this.redraw();
   }
@@ -312,22 +314,16 @@ export class App {
     this.redraw();
   }
 
-  /** @type {(trace: number, call: any) => Promise<void>} */
-  chooseCall = (trace, call) => walk.chooseCall(this, trace, call);
-  /** @type {(trace: number, location: number, time: number, slack: number, step?: number) => Promise<void>} */
-  chooseSample = (...place) => walk.chooseSample(this, ...place);
-  /** @type {(way: string, all?: boolean) => Promise<void>} */
-  go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: MessageEnd) => Promise<void>} */
-  goPartner = (end) => walk.goPartner(this, end);
-  callAtCentre = () => walk.callAtCentre(this);
-  zoomToChoice = () => walk.zoomToChoice(this);
-  /** @type {(step: number) => void} */
-  nextRow = (step) => walk.nextRow(this, step);
-  clear = () => walk.clear(this);
-  foldProcess = () => walk.foldProcess(this);
-  /** @type {(at: {x: number, y: number}) => string} */
-  placeText = (at) => walk.placeText(this, at);
+  chooseCall = walk.chooseCall.bind(null, this);
+  chooseSample = walk.chooseSample.bind(null, this);
+  go = walk.go.bind(null, this);
+  goPartner = walk.goPartner.bind(null, this);
+  callAtCentre = walk.callAtCentre.bind(null, this);
+  zoomToChoice = walk.zoomToChoice.bind(null, this);
+  nextRow = walk.nextRow.bind(null, this);
+  clear = walk.clear.bind(null, this);
+  foldProcess = walk.foldProcess.bind(null, this);
+  placeText = walk.placeText.bind(null, this);
 
   selectWindow() {
     const {begin, end} = this.store.state;

@@ -4,7 +4,6 @@
 type App = import('./app.js').App;
 type CanvasSurface = import('./draw/surface.js').CanvasSurface;
 type Client = import('./net/client.js').Client;
-type MessageEnd = import('./hands/walk.js').MessageEnd;
 type Places = import('./draw/labels.js').Places;
 type Ints = Record<string, Float64Array>; // columns of a part of a saved page
 type Regions = import('./net/regions.js').Regions;

@@ -142,18 +142,13 @@ function drawAbove(app, s, l, paper) {
     drawLabels(app, s, l, trace, {paper, places});
     if (of.marks) drawMarks(s, view, of.marks);
     if (state.collectives === 'bands' && of.collectives) drawCollectives(s, view, of.collectives, places);
-    if (state.messages !== 'none' && of.messages && of.messagesRows === rowKeys(l, trace)) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
+    if (state.messages !== 'none' && of.messages && of.messagesRows === l.parts[trace].id) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
     if (state.search && of.found) drawFound(app, s, l, trace, paper);
   }
   s.veil(0, l.top, l.left, l.bottom - l.top, paper.back, 1);
   for (let trace = 0; trace < l.parts.length; trace += 1) drawNames(app, s, l, trace, paper);
   s.veil(0, 0, l.left + l.width, AXIS, paper.back, 1);
   if (l.bottom < l.height) s.veil(0, l.bottom, l.left, l.height - l.bottom, paper.back, 1);
-}
-
-/** A name of the rows, which differs for other rows. @param {Layout} l @param {number} trace */
-export function rowKeys(l, trace) {
-  return l.parts[trace].id;
 }
 
 /** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {{paper: any, places: Places}} on */
@@ -178,7 +173,7 @@ function drawLabels(app, s, l, trace, {paper, places}) {
  * @param {number} trace @param {any} paper */
 function drawFound(app, s, l, trace, paper) {
   const of = app.traces[trace], part = l.parts[trace], {found, foundAt} = of;
-  if (!found || !foundAt || foundAt.rows !== rowKeys(l, trace)) return;
+  if (!found || !foundAt || foundAt.rows !== l.parts[trace].id) return;
   const window = windowOf(app, trace), {marks} = found.columns, {bins, begin, end} = foundAt;
   const scale = l.width / (window.end - window.begin), wide = (end - begin) / bins;
   for (const row of visible(l, app.store.state.scroll, part)) {

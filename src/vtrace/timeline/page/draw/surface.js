@@ -84,15 +84,7 @@ export class CanvasSurface {
 
   /** @type {Surface['line']} */
   line(x0, y0, x1, y1, colour, width = 1, alpha = 1) {
-    const c = this.context;
-    c.globalAlpha = alpha;
-    c.strokeStyle = css(colour);
-    c.lineWidth = width;
-    c.beginPath();
-    c.moveTo(x0, y0);
-    c.lineTo(x1, y1);
-    c.stroke();
-    c.globalAlpha = 1;
+    this.strokes([x0, y0, x1, y1], colour, width, alpha);
   }
 
   /** @type {Surface['veil']} */
