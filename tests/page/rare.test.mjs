@@ -56,9 +56,9 @@ test('of markers and losses the first on each pixel of a row', () => {
     },
     notes: {severities: ['LOW', 'HIGH', 'MEDIUM', 'HIGH', 'HIGH']},
   };
-  const part = {begin: 0, high: 4, rows: [{}, {}]};
+  const part = {begin: 0, high: 4, pinned: 0, pinTop: 0, pinHigh: 4, rows: [{}, {}]};
   const view = {
-    l: {top: 24, left: 0, width: 10, bottom: 40, parts: [part]}, scroll: 0, trace: 0, rowOf: new Map([[0, 0], [1, 1]]),
+    l: {top: 24, band: 0, left: 0, width: 10, bottom: 40, parts: [part]}, scroll: 0, trace: 0, rowOf: new Map([[0, 0], [1, 1]]),
     x: (time) => time / 100, paper: {back: 0xffffff, pick: 0x0000aa, outlier: 0xaa0000, faint: 0},
   };
   const s = new SvgSurface(10, 40, 0xffffff);

@@ -322,6 +322,33 @@ def test_iterations_whatever_the_window(tmp_path: Path) -> None:
     assert columns["time_ns"][notes["median"]] == notes["median_ns"] == 820 * stepping.US
 
 
+def test_times_of_locations(asked: Asked, trace: reader.Trace) -> None:
+    """By class, waiting or not, by region, and of the regions with a name, for a window."""
+    (about,) = asked.json("traces")
+    order, names = about["rows"]["locations"], asked.site.shown[0].trace.regions["name"].tolist()
+    kinds = asked.table("regions", rows="classes").columns
+    start, stop = trace.length // 4, trace.length // 2
+    found = asked.table("sums", text=names[0].upper(), exact=0, **{"from": start, "to": stop}).columns
+    wide, ns = 2 * len(about["classes"]), Counter[tuple[int, int]]()
+    regions, matching = Counter[int](), Counter[int]()
+    for (location, region), numbers in slow.profile(trace, start, stop).items():
+        ns[location, kinds["class"][region] + (wide // 2 if kinds["waits"][region] else 0)] += int(numbers[2])
+        regions[location] += int(numbers[2])
+        matching[location] += int(numbers[2]) if names[0].lower() in names[region].lower() else 0
+    assert found["kinds"] == [ns[location, kind] for location in order for kind in range(wide)]
+    assert found["found"] == [matching[location] for location in order]
+    each = len(found["regions"]) // len(order)
+    sums = [sum(found["regions"][each * at : each * (at + 1)]) for at in range(len(order))]
+    assert sums == [regions[location] for location in order]
+    exact = asked.table("sums", text=names[0].upper(), exact=1, **{"from": start, "to": stop}).columns
+    assert sum(exact["found"]) == 0
+
+
+def test_a_row_of_any_locations(asked: Asked) -> None:
+    words = {"level": 3, "number": 0}
+    assert asked.content("tiles", rows="r1-1_0-0", **words) == asked.content("tiles", rows="r0-1", **words)
+
+
 def test_messages_between_rows(asked: Asked, trace: reader.Trace) -> None:
     """Only messages with both ends on the picked rows."""
     words = {"rows": "l0,l1", "from": 0, "to": trace.length, "lines": 1000, "smallest": 0, "comm": -1}

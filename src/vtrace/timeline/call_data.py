@@ -205,8 +205,7 @@ class CallData:
 
         exact: the name must equal the text."""
         names = self._trace.regions["name"].astype(str)
-        lower = text.casefold()
-        wanted = np.array([name == text if exact else lower in name.casefold() for name in names.tolist()], bool)
+        wanted = named(names, text, exact=exact)
         marks, histogram = np.zeros((len(rows), bins), np.uint8), np.zeros(64, np.int64)
         longest: list[tuple[int, dict[str, Any]]] = []
         count = total = 0
@@ -227,6 +226,12 @@ class CallData:
             names=[plain(names[row]) for row in regions[:50].tolist()],
             longest=[each for _, each in longest[:_LONGEST]],
         )  # fmt: skip
+
+
+def named(names: Array, text: str, *, exact: bool) -> Array:
+    """True for each name that contains a text, in small or large letters; exact: for each that equals it."""
+    lower = text.casefold()
+    return np.array([name == text if exact else lower in name.casefold() for name in names.tolist()], bool)
 
 
 def _mark(line: Array, calls: LocationCalls, inside: Array, window: tuple[int, int]) -> None:

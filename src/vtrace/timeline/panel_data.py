@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vtrace.analysis.activity import waits
 from vtrace.analysis.findings.finding import stored_notes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import path_sums
@@ -23,6 +24,7 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
+from vtrace.timeline.call_data import named
 from vtrace.timeline.finding_places import guilty, is_own_code, losers
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ _MOST = 20_000
 """The most rows of a table that the page gets, the largest first."""
 _COMPARED = 2000
 """The most regions of a comparison, those with the largest differences."""
+_CLUSTERED = 32
+"""The most regions by whose times rows are alike."""
 _FINDINGS = 100
 _TIMED = 1_000_000
 """The most messages whose times from send to receive are summed."""
@@ -132,6 +136,32 @@ class PanelData:
             found = reduce(self._ask(Profile(), part), "region")
             table = Table({"key": found["region"], "calls": found["calls"], "exclusive": found["exclusive"]})
         return ComparedSide(table, self._trace.regions["name"], self._trace.regions["class"])
+
+    def sums(self, window: tuple[int, int], order: Array, text: str, *, exact: bool) -> Content:
+        """Exclusive ns of each location of order, row by row: kinds, by class in calls that work, then by class in
+        calls that wait; regions, in the regions with the most time; found, in the regions whose names contain text."""
+        trace = self._trace
+        table = self._ask(Profile(), {"start": window[0], "stop": window[1], "locations": order.tolist()})
+        place = np.zeros(trace.locations.rows, np.int64)
+        place[order] = np.arange(len(order))
+        at, region, ns = place[table["location"]], table["region"], table["exclusive"].astype(float)
+        names, classes = trace.regions["name"].astype(str), len(trace.regions.classes)
+        kind = trace.regions["class"].astype(np.int64) + classes * waits(names.tolist(), trace.regions["activity"])
+        top = np.argsort(-np.bincount(region, ns, trace.regions.rows), kind="stable")[:_CLUSTERED]
+        column = np.full(trace.regions.rows, -1)
+        column[top] = np.arange(len(top))
+        wanted = named(names, text, exact=exact)
+
+        def summed(columns: Array, wide: int) -> Array:
+            known = columns >= 0
+            found = np.bincount(at[known] * wide + columns[known], ns[known], len(order) * wide)
+            return found.astype(np.float32)
+
+        columns = {
+            "kinds": summed(kind[region], 2 * classes), "regions": summed(column[region], len(top)),
+            "found": summed(np.where(wanted[region], 0, -1), 1),
+        }  # fmt: skip
+        return pack(columns)
 
     def _costs(self, part: dict[str, Any], by: str) -> tuple[CostRows, dict[str, Any]]:
         """The rows of calls and samples, and notes: the number of samples, and their sources."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
 
-_ROW = re.compile(r"([lpn])(\d{1,9})|r(\d{1,9})-(\d{1,9})")
+_ROW = re.compile(r"([lpn])(\d{1,9})|r(\d{1,9}-\d{1,9}(?:_\d{1,9}-\d{1,9})*)")
 MOST = 4096
 """The most rows of a request."""
 
@@ -25,8 +25,8 @@ MOST = 4096
 class PageRows:
     """The locations of a selection in the order of the page: by node and process, the master thread first.
 
-    A row has a name: l7 is location 7 (row of trace.locations), p3 process 3, n1 node 1, r8-15 the locations 8 to 15 in
-    this order.
+    A row has a name: l7 is location 7 (row of trace.locations), p3 process 3, n1 node 1, r8-15_17-17 the locations 8 to
+    15 and 17 in this order.
     """
 
     def __init__(self, trace: Source, part: Selection) -> None:
@@ -47,8 +47,8 @@ class PageRows:
         if not found:
             raise BadRequest(f"{row} is not a row")
         if found[3]:
-            first, last = int(found[3]), int(found[4])
-            of_places: Array = self.order[first : last + 1]
+            ends = [[int(end) for end in each.split("-")] for each in found[3].split("_")]
+            of_places: Array = np.concatenate([self.order[first : last + 1] for first, last in ends])
             return of_places
         number = int(found[2])
         node = np.append(self._node, -1)[self._process]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Ask = Callable[[str, Mapping[str, Any]], Content | None]
 """Answers a request of the page by its name and words."""
 PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks", "iterations")
-STEPS = len(PANELS) + 9
+STEPS = len(PANELS) + 10
 """Steps of the work for a trace."""
 _UNITS = 1024
 _BINS = 4096
@@ -127,6 +127,7 @@ class _Saver:
         for step in (
             lambda: self._keep("collectives", "collectives", **units),
             lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
+            lambda: self._keep("sums", "sums", text=""),
             self._tiles, self._calls, self._messages, self._samples, self._off_core, self._counters, self._texts,
         ):  # fmt: skip
             step()

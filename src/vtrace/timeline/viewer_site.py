@@ -367,6 +367,9 @@ _ANSWERS: dict[str, Callable[[ShownTrace, _Query], Content]] = {
         shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of(""))
     ),
     "panel": lambda shown, words: shown.panels.answer(words.text("name"), words.window(), _locations(shown, words)),
+    "sums": lambda shown, words: shown.panels.sums(
+        words.window(), shown.rows.order, words.text("text"), exact=words.text("exact", "0") == "1"
+    ),
     "samples": lambda shown, words: shown.samples.stacks(
         _location(shown, words), words.window(), words.number("shortest", 0)
     ),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page: owns the state and the data of the traces, and turns changes of the state into requests and pictures.
 
-import {paneOf, rowKeys, windowOf} from './draw/chart.js';
+import {paneOf, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
 import {scaleOf} from './model/curves.js';
@@ -12,32 +12,6 @@ import {Regions} from './net/regions.js';
 import * as walk from './hands/walk.js';
 import {TileStore} from './net/tile_store.js';
 
-/** @typedef {import('./net/client.js').Table} Table */
-/**
- * @typedef {object} TraceData
- * @property {any} meta as the server describes the trace
- * @property {Regions} regions
- * @property {TileStore} tiles
- * @property {Table} [marks]
- * @property {Table} [messages]
- * @property {string} [messagesRows]
- * @property {boolean} [crowded] messages are too dense to draw
- * @property {Table} [collectives]
- * @property {Table} [counters]
- * @property {import('./net/tile_store.js').Calls} [stack]
- * @property {string} [stackOf]
- * @property {import('./net/tile_store.js').Calls} [sampled] stacks of samples of the row sampledOf
- * @property {string} [sampledOf]
- * @property {import('./model/samples.js').Leaves} [leaves]
- * @property {import('./model/rare.js').Rare} [rare]
- * @property {import('./model/curves.js').Curves} [curves]
- * @property {import('./model/off_core.js').OffCore} [offCore]
- * @property {string[]} [curveLines]
- * @property {string[]} [rareLines] lines about marks that are left out
- * @property {Table} [found]
- * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
- */
-
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
 /** After this many ms without a change of the window the page requests data other than tiles. */
@@ -46,7 +20,7 @@ const REST = 150;
 const JOIN = 50;
 
 export class App {
-  /** @param {import('./model/store.js').Store} store @param {import('./net/client.js').Client} client @param {any[]} metas */
+  /** @param {Store} store @param {Client} client @param {any[]} metas */
   constructor(store, client, metas) {
     this.store = store;
     this.client = client;
@@ -111,22 +85,22 @@ export class App {
   }
 
   get layout() {
-    return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height, this.paneHeight);
+    return layout(this.store.state, this.traces, this.width, this.height, this.paneHeight);
   }
 
-  /** Row of each location that is drawn. @param {import('./draw/layout.js').Layout} l @param {number} trace */
+  /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
   rowOf(l, trace) {
-    const key = `${trace} ${rowKeys(l, trace)}`;
+    const key = `${trace} ${l.parts[trace].id}`;
     if (this.rowsKey !== key) {
       this.rowsKey = key;
       this.rows = new Map();
       const {locations} = this.traces[trace].meta.rows;
-      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.set(locations[place], number)));
+      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.has(locations[place]) || this.rows.set(locations[place], number)));
     }
     return this.rows;
   }
 
-  /** The name of the selected row. @param {import('./draw/layout.js').Layout} l */
+  /** The name of the selected row. @param {Layout} l */
   rowName(l) {
     const {row} = this.store.state;
     const found = l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2));
@@ -174,8 +148,8 @@ export class App {
   * tracesInWindow() {
     const l = this.layout;
     for (const [number, trace] of this.traces.entries()) {
-      const part = l.parts[number], {first, last} = visible(l, this.store.state.scroll, part);
-      const shown = part.rows.slice(first, last), window = windowOf(this, number);
+      const part = l.parts[number], shown = visible(l, this.store.state.scroll, part).map((row) => part.rows[row]);
+      const window = windowOf(this, number);
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
       if (end > begin) yield {number, trace, part, shown, window, begin, end};
     }
@@ -195,14 +169,15 @@ export class App {
   refreshRest() {
     const {state} = this.store, l = this.layout;
     for (const {number, trace, part, shown, begin, end} of this.tracesInWindow()) {
-      this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
+      this.askLinks(number, part.rows, part.id, begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
       else [trace.rare, trace.rareLines] = [undefined, []];
       if (trace.meta.offCore && state.processor) this.askOffCore(number, shown.map((row) => row.key), begin, end);
+      if (state.order) this.askSums(number, begin, end);
       if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
       else [trace.curves, trace.curveLines] = [undefined, []];
-      if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
+      if (state.search) this.askFound(number, part.rows, part.id, begin, end);
       else trace.found = undefined;
     }
     this.askPane(l);
@@ -225,45 +200,62 @@ export class App {
     });
   }
 
+  /** The words of a request about rows, and the bins of a pixel. @param {number} trace @param {string[]} keys @param {number} begin
+   * @param {number} end @param {number} most bins @param {number} [width] px of the window */
+  binned(trace, keys, begin, end, most, width = this.layout.width) {
+    const {state} = this.store, bins = Math.max(1, Math.min(most, Math.round((width * (end - begin)) / (state.end - state.begin))));
+    return {words: {trace, rows: keys.join(','), from: begin, to: end, bins}, index: new Map(keys.map((key, at) => [key, at]))};
+  }
+
   /** Requests the sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askLeaves(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(2048, Math.round((this.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
-    if (found) this.traces[number].leaves = {index: new Map(keys.map((key, at) => [key, at])), region: found.columns.region, bins, begin, end};
+    const {words, index} = this.binned(number, keys, begin, end, 2048, this.width), found = await this.client.table('leaves', words, `leaves ${number}`);
+    if (found) this.traces[number].leaves = {index, region: found.columns.region, bins: words.bins, begin, end};
     this.redraw();
   }
 
   /** Requests outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askRare(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const words = {trace: number, rows: keys.join(','), from: begin, to: end, bins, every: state.rare === 'all' ? 1 : 0};
-    const found = await this.client.table('rare', words, `rare ${number}`);
+    const {words, index} = this.binned(number, keys, begin, end, 4096), trace = this.traces[number];
+    const found = await this.client.table('rare', {...words, every: this.store.state.rare === 'all' ? 1 : 0}, `rare ${number}`);
     if (!found || this.store.state.rare === 'none') return;
-    const trace = this.traces[number];
-    trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
+    trace.rare = {index, columns: found.columns};
     trace.rareLines = found.notes.lines;
     this.redraw();
   }
 
   /** Requests the times off the processor. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askOffCore(number, keys, begin, end) {
-    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('processor', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `processor ${number}`);
-    if (found) this.traces[number].offCore = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns, texts: found.notes.texts, bins, begin, end};
+    const {words, index} = this.binned(number, keys, begin, end, 4096), found = await this.client.table('processor', words, `processor ${number}`);
+    if (found) this.traces[number].offCore = {index, columns: found.columns, texts: found.notes.texts, bins: words.bins, begin, end};
     this.redraw();
   }
 
   /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askCurves(number, keys, begin, end) {
-    const {state} = this.store, trace = this.traces[number], name = state.curve;
+    const trace = this.traces[number], name = this.store.state.curve;
     const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
-    const bins = Math.max(1, Math.min(2048, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
-    const found = await this.client.table('curves', {trace: number, rows: keys.join(','), from: begin, to: end, bins, counter}, `curves ${number}`);
+    const {words, index} = this.binned(number, keys, begin, end, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
     if (!found || this.store.state.curve !== name) return;
     const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
-    trace.curves = {index: new Map(keys.map((key, at) => [key, at])), low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
+    trace.curves = {index, low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
     trace.curveLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** Requests the times by which rows are in order. @param {number} number @param {number} begin @param {number} end */
+  async askSums(number, begin, end) {
+    const {order, search, exact} = this.store.state, trace = this.traces[number], isFound = order === 'found';
+    const words = {trace: number, from: begin, to: end, text: isFound ? search : '', exact: isFound && exact ? 1 : 0}, key = JSON.stringify(words);
+    if (trace.sumsAsked === key) return;
+    trace.sumsAsked = key;
+    const found = await this.client.table('sums', words, `sums ${number}`);
+    if (trace.sumsAsked !== key) return;
+    if (!found) return void (trace.sumsAsked = undefined);
+    const {kinds, regions, found: searched} = found.columns;
+    trace.sums = {key, length: found.notes.length ?? end - begin, kinds, regions, found: searched};
+    this.refreshSoon(0);
     this.redraw();
   }
 
@@ -291,7 +283,7 @@ export class App {
     for (const each of this.onSettled) each();
   }
 
-  /** Requests the stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
+  /** Requests the stack and the counters of the selected row. @param {Layout} l */
   async askPane(l) {
     const {row, samples} = this.store.state, pane = paneOf(this, l);
     if (!pane) return;
@@ -322,22 +314,16 @@ export class App {
     this.redraw();
   }
 
-  /** @type {(trace: number, call: any) => Promise<void>} */
-  chooseCall = (trace, call) => walk.chooseCall(this, trace, call);
-  /** @type {(trace: number, location: number, time: number, slack: number, step?: number) => Promise<void>} */
-  chooseSample = (...place) => walk.chooseSample(this, ...place);
-  /** @type {(way: string, all?: boolean) => Promise<void>} */
-  go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: import('./hands/walk.js').MessageEnd) => Promise<void>} */
-  goPartner = (end) => walk.goPartner(this, end);
-  callAtCentre = () => walk.callAtCentre(this);
-  zoomToChoice = () => walk.zoomToChoice(this);
-  /** @type {(step: number) => void} */
-  nextRow = (step) => walk.nextRow(this, step);
-  clear = () => walk.clear(this);
-  foldProcess = () => walk.foldProcess(this);
-  /** @type {(at: {x: number, y: number}) => string} */
-  placeText = (at) => walk.placeText(this, at);
+  chooseCall = walk.chooseCall.bind(null, this);
+  chooseSample = walk.chooseSample.bind(null, this);
+  go = walk.go.bind(null, this);
+  goPartner = walk.goPartner.bind(null, this);
+  callAtCentre = walk.callAtCentre.bind(null, this);
+  zoomToChoice = walk.zoomToChoice.bind(null, this);
+  nextRow = walk.nextRow.bind(null, this);
+  clear = walk.clear.bind(null, this);
+  foldProcess = walk.foldProcess.bind(null, this);
+  placeText = walk.placeText.bind(null, this);
 
   selectWindow() {
     const {begin, end} = this.store.state;

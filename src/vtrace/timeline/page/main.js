@@ -10,6 +10,7 @@ import {installKeys} from './hands/keys.js';
 import {installMouse} from './hands/mouse.js';
 import {firstWindow, installOverview} from './hands/overview.js';
 import {showTip} from './hands/tip.js';
+import {installRowMenu} from './hands/row_menu.js';
 import {installWaiting} from './hands/waiting.js';
 import {installPanels} from './panels/panels.js';
 import {addCaveats} from './panels/caveats.js';
@@ -70,6 +71,7 @@ async function start(traces) {
   installMouse(app);
   installOverview(app);
   installKeys(app);
+  installRowMenu(app);
   installWaiting(app);
   installHistory(app, fragment, (text) => values(text, traces.length));
   new ResizeObserver(() => {

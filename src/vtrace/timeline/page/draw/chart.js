@@ -6,7 +6,7 @@ import {covering, levelOf} from '../model/tiles.js';
 import {ticks} from '../model/time.js';
 import {paneHeights} from '../model/samples.js';
 import {Places, label} from './labels.js';
-import {AXIS, GAP, STACK_ROW, boxOf, rowTop, visible} from './layout.js';
+import {AXIS, GAP, STACK_ROW, boxOf, rowEnds, rowHigh, seen, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages, fillBands} from './links_layer.js';
 import {callColour, callsPart, drawCalls, drawCurve, drawLeaves, drawRare, drawTile, labelCalls} from './rows_layer.js';
 import {drawOffCore} from './processor_layer.js';
@@ -15,10 +15,6 @@ import {deepest, drawCounters, fillStack, labelStack, samplePane} from './stack_
 
 /** @type {any} */
 const NONE = {begin: [], end: [], depth: []};
-
-/** @typedef {import('./surface.js').Surface} Surface */
-/** @typedef {import('../app.js').App} App */
-/** @typedef {import('./layout.js').Layout} Layout */
 
 /** The times of a trace that the window shows. @param {App} app @param {number} trace */
 export function windowOf(app, trace) {
@@ -31,10 +27,10 @@ export function paperOf(app, dark) {
   return dark ? PAPER.dark : PAPER.light;
 }
 
-/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
+/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: Paint}>} */
 const paints = new WeakMap();
 
-/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+/** @param {App} app @param {number} trace @param {any} paper @returns {Paint} */
 export function paintOf(app, trace, paper) {
   const {state} = app.store, {regions, meta} = app.traces[trace];
   if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
@@ -45,7 +41,7 @@ export function paintOf(app, trace, paper) {
   return paint;
 }
 
-/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+/** @param {App} app @param {number} trace @param {any} paper @returns {Paint} */
 function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
@@ -68,8 +64,10 @@ export function drawChart(app, s, l, dark) {
   for (let trace = 0; trace < l.parts.length; trace += 1) {
     const {collectives} = app.traces[trace];
     if (collectives && state.collectives === 'auto') fillBands(s, viewOf(app, l, trace, paper), collectives);
-    drawRows(app, s, l, trace, paper);
+    drawRows(app, s, l, trace, {paper, pinned: false});
   }
+  if (l.band) s.fill(0, l.top, l.left + l.width, l.band, paper.back);
+  for (let trace = 0; trace < l.parts.length; trace += 1) drawRows(app, s, l, trace, {paper, pinned: true});
   const pane = paneOf(app, l);
   s.fill(0, 0, l.left + l.width, AXIS, paper.back);
   if (l.bottom < l.height) s.fill(0, l.bottom, l.left + l.width, l.height - l.bottom, paper.back);
@@ -82,16 +80,17 @@ export function drawChart(app, s, l, dark) {
   drawAxis(app, s, l, paper);
 }
 
-/** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {any} paper */
-function drawRows(app, s, l, trace, paper) {
+/** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {{paper: any, pinned: boolean}} how pinned: draws
+ *   the pinned rows, else the others */
+function drawRows(app, s, l, trace, {paper, pinned}) {
   const {state} = app.store, part = l.parts[trace], of = app.traces[trace];
   const window = windowOf(app, trace), paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
-  const {first, last} = visible(l, state.scroll, part);
+  const numbers = visible(l, state.scroll, part).filter((number) => (number < part.pinned) === pinned);
   const {curves} = of;
   /** @param {number} number */
   const placeOf = (number) => rowPlace(app, l, trace, number);
-  for (let number = first; number < last; number += 1) {
+  for (const number of numbers) {
     const row = part.rows[number], place = curves ? callsPart(placeOf(number)) : placeOf(number);
     const end = Math.min(window.end, of.meta.duration), begin = Math.max(window.begin, 0);
     const x0 = l.left + ((begin - window.begin) / (window.end - window.begin)) * l.width;
@@ -102,27 +101,27 @@ function drawRows(app, s, l, trace, paper) {
     drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
     if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
   }
-  if (state.processor) for (let number = first; number < last; number += 1) drawOffCore(s, paper, of.offCore, part.rows[number].key, placeOf(number));
-  for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number), state.rare === 'all');
+  if (state.processor) for (const number of numbers) drawOffCore(s, paper, of.offCore, part.rows[number].key, placeOf(number));
+  for (const number of numbers) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number), state.rare === 'all');
 }
 
 /** The place of a row: y and height of its colours, of its edge for marks, and the window. @param {App} app @param {Layout} l
  * @param {number} trace @param {number} number of the row */
 function rowPlace(app, l, trace, number) {
-  const {state} = app.store, part = l.parts[trace], box = boxOf(part.high, state.rare !== 'none');
-  const [y, next] = [0, 1].map((more) => rowTop(l, state.scroll, part, number + more));
+  const {state} = app.store, part = l.parts[trace], box = boxOf(rowHigh(part, number), state.rare !== 'none');
+  const [y, next] = rowEnds(l, state.scroll, part, number);
   return {...box, y: y + box.y, h: next - y - box.gap - box.edge, edgeY: y + box.edgeY, left: l.left, width: l.width, ...windowOf(app, trace)};
 }
 
-/** @param {App} app @param {Layout} l @param {number} trace @param {any} paper @returns {import('./links_layer.js').View} */
+/** @param {App} app @param {Layout} l @param {number} trace @param {any} paper @returns {View} */
 function viewOf(app, l, trace, paper) {
   const window = windowOf(app, trace), scale = l.width / (window.end - window.begin);
   return {l, scroll: app.store.state.scroll, trace, rowOf: app.rowOf(l, trace), paper, x: (time) => l.left + (time - window.begin) * scale};
 }
 
 /** The tiles of a row, and its calls where tiles are too coarse.
- * @param {App} app @param {Surface} s @param {import('./rows_layer.js').Paint} paint @param {number} trace
- * @param {import('../model/rows.js').Row} row @param {{place: any, begin: number, end: number, level: number, leaves: any}} at */
+ * @param {App} app @param {Surface} s @param {Paint} paint @param {number} trace
+ * @param {Row} row @param {{place: any, begin: number, end: number, level: number, leaves: any}} at */
 function drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves}) {
   const of = app.traces[trace], coarse = Math.min(of.meta.top, Math.max(level, row.finest));
   for (const piece of covering((at, n) => of.tiles.tile(row.key, at, n), begin, end, coarse, of.meta.top)) drawTile(s, paint, piece, place);
@@ -143,7 +142,7 @@ function drawAbove(app, s, l, paper) {
     drawLabels(app, s, l, trace, {paper, places});
     if (of.marks) drawMarks(s, view, of.marks);
     if (state.collectives === 'bands' && of.collectives) drawCollectives(s, view, of.collectives, places);
-    if (state.messages !== 'none' && of.messages && of.messagesRows === rowKeys(l, trace)) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
+    if (state.messages !== 'none' && of.messages && of.messagesRows === l.parts[trace].id) of.crowded = !drawMessages(s, view, of.messages, state.messages, places);
     if (state.search && of.found) drawFound(app, s, l, trace, paper);
   }
   s.veil(0, l.top, l.left, l.bottom - l.top, paper.back, 1);
@@ -152,25 +151,18 @@ function drawAbove(app, s, l, paper) {
   if (l.bottom < l.height) s.veil(0, l.bottom, l.left, l.height - l.bottom, paper.back, 1);
 }
 
-/** @param {Layout} l @param {number} trace */
-export function rowKeys(l, trace) {
-  const {rows} = l.parts[trace];
-  return `${rows.length} ${rows[0]?.key} ${rows.at(-1)?.key}`;
-}
-
 /** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {{paper: any, places: Places}} on */
 function drawLabels(app, s, l, trace, {paper, places}) {
   const {state} = app.store, part = l.parts[trace], of = app.traces[trace], window = windowOf(app, trace);
-  if (part.high < 14) return;
   const paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
-  const {first, last} = visible(l, state.scroll, part);
   /** @param {number} region @param {number} ns */
   const ink = (region, ns) => (needsLight(callColour(paint, region, ns)) ? 0xffffff : 0x000000);
-  for (let number = first; number < last; number += 1) {
+  for (const number of visible(l, state.scroll, part)) {
     const row = part.rows[number];
-    if (row.finest <= level || row.location < 0) continue;
+    if (rowHigh(part, number) < 14 || row.finest <= level || row.location < 0) continue;
     const whole = rowPlace(app, l, trace, number);
+    if (number >= part.pinned && whole.y + whole.h / 2 < l.top + l.band + 6) continue; // below pinned rows
     const place = of.curves ? callsPart(whole) : whole;
     const pieces = covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), window.begin, window.end, level, level);
     labelCalls(s, pieces, place, {name: (region) => of.regions.name(region), ink, places});
@@ -181,13 +173,12 @@ function drawLabels(app, s, l, trace, {paper, places}) {
  * @param {number} trace @param {any} paper */
 function drawFound(app, s, l, trace, paper) {
   const of = app.traces[trace], part = l.parts[trace], {found, foundAt} = of;
-  if (!found || !foundAt || foundAt.rows !== rowKeys(l, trace)) return;
+  if (!found || !foundAt || foundAt.rows !== l.parts[trace].id) return;
   const window = windowOf(app, trace), {marks} = found.columns, {bins, begin, end} = foundAt;
   const scale = l.width / (window.end - window.begin), wide = (end - begin) / bins;
-  const high = Math.max(1, Math.min(4, part.high / 3));
-  const {first, last} = visible(l, app.store.state.scroll, part);
-  for (let row = first; row < last; row += 1) {
-    const y = rowTop(l, app.store.state.scroll, part, row) + part.high - high;
+  for (const row of visible(l, app.store.state.scroll, part)) {
+    const high = Math.max(1, Math.min(4, rowHigh(part, row) / 3)), y = rowEnds(l, app.store.state.scroll, part, row)[0] + rowHigh(part, row) - high;
+    if (row >= part.pinned && y < l.top + l.band) continue;
     for (let bin = 0; bin < bins; bin += 1) {
       if (!marks[row * bins + bin]) continue;
       let stop = bin + 1;
@@ -202,32 +193,32 @@ function drawFound(app, s, l, trace, paper) {
 /** The name of a row in its room; of a shared row the number of its other rows stays. @param {Surface} s @param {string} name
  * @param {number} room */
 function shortName(s, name, room) {
-  const tail = / \+ \d+$/.exec(name)?.[0] ?? '', head = name.slice(0, name.length - tail.length);
+  const tail = / (\+ \d+|and \d+ alike)$/.exec(name)?.[0] ?? '', head = name.slice(0, name.length - tail.length);
   return `${fitting(head, room - s.widthOf(tail), (part) => s.widthOf(part))}${tail}`;
 }
 
 /** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {any} paper */
 function drawNames(app, s, l, trace, paper) {
-  const {state} = app.store, part = l.parts[trace];
-  const {first, last} = visible(l, state.scroll, part);
+  const {state} = app.store, part = l.parts[trace], shown = visible(l, state.scroll, part);
   const every = Math.max(1, Math.ceil(13 / part.high)), places = new Places({left: 0, top: l.top, right: l.left, bottom: l.bottom});
   const chosen = part.rows.findIndex((row) => state.row === `${trace}:${row.key}`);
   /** @param {number} number */
   const write = (number) => {
     const {name} = part.rows[number], x = name.startsWith('  ') ? 18 : 6, room = l.left - 6 - x;
-    const middle = Math.max(l.top + 6, rowTop(l, state.scroll, part, number) + Math.min(part.high, 13 * every) / 2);
+    const least = l.top + (number < part.pinned ? 0 : l.band) + 6;
+    const middle = Math.max(least, rowEnds(l, state.scroll, part, number)[0] + Math.min(rowHigh(part, number), 13 * every) / 2);
     if (places.take(x, middle - 6, room, 12)) s.text(shortName(s, name.trim(), room), x, middle + 4, paper.text);
   };
-  if (chosen >= first && chosen < last) {
-    const y = rowTop(l, state.scroll, part, chosen), high = Math.max(part.high, 2);
-    s.veil(0, y, l.left - 2, high, paper.pick, 0.12);
-    s.veil(0, y, 3, high, paper.pick, 1);
+  if (shown.includes(chosen)) {
+    const {y, high} = seen(l, state.scroll, part, chosen);
+    s.veil(0, y, l.left - 2, Math.max(high, 2), paper.pick, 0.12);
+    s.veil(0, y, 3, Math.max(high, 2), paper.pick, 1);
     write(chosen);
   }
-  for (let number = first; number < last; number += 1) if (number % every === 0 && number !== chosen) write(number);
+  for (const number of shown) if ((number < part.pinned || (number - part.pinned) % every === 0) && number !== chosen) write(number);
   if (l.parts.length > 1) {
-    const y = rowTop(l, state.scroll, part, 0) - 5;
-    if (y > l.top && y < l.bottom) s.text(app.traces[trace].meta.title, 6, y, paper.faint, l.left + l.width - 20, 12);
+    const y = rowEnds(l, state.scroll, part, part.pinned)[0] - 5;
+    if (y > l.top + l.band && y < l.bottom) s.text(app.traces[trace].meta.title, 6, y, paper.faint, l.left + l.width - 20, 12);
   }
 }
 
@@ -241,6 +232,7 @@ function drawAxis(app, s, l, paper) {
     label(s, places, text, {x: x + 3, y: AXIS - 8, colour: paper.text});
   }
   s.line(0, AXIS - 0.5, l.left + l.width, AXIS - 0.5, paper.line);
+  if (l.band) s.line(0, AXIS + l.band - 0.5, l.left + l.width, AXIS + l.band - 0.5, paper.faint, 2);
 }
 
 /** The pane of the selected row; undefined without one. @param {App} app @param {Layout} l */

@@ -2,12 +2,12 @@
 // What a user has chosen in the rows: picked rows have a bar at their names, notes a flag with their text.
 
 import {windowOf} from './chart.js';
-import {rowTop} from './layout.js';
+import {seen} from './layout.js';
 
 const BAR = 5, THIN = 4, NEAR = 12, LABEL = 140;
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {any} paper */
 export function drawChosen(app, s, l, paper) {
   const {picks, scroll, notes} = app.store.state;
   for (const [trace, part] of l.parts.entries()) {
@@ -15,9 +15,9 @@ export function drawChosen(app, s, l, paper) {
     const {locations} = app.traces[trace].meta.rows;
     if (mine.size) part.rows.forEach((row, number) => {
       if (!row.places.some((place) => mine.has(locations[place]))) return;
-      const y = Math.max(l.top, rowTop(l, scroll, part, number)), low = Math.min(l.bottom, rowTop(l, scroll, part, number + 1));
-      if (low > y) s.veil(0, y - Math.max(0, THIN - low + y) / 2, BAR, Math.max(THIN, low - y), paper.pick, 1);
-      if (low - y >= NEAR) s.frame(BAR / 2, y, l.left + l.width - BAR, low - y, paper.pick, 1);
+      const {y, high} = seen(l, scroll, part, number);
+      if (high) s.veil(0, y - Math.max(0, THIN - high) / 2, BAR, Math.max(THIN, high), paper.pick, 1);
+      if (high >= NEAR) s.frame(BAR / 2, y, l.left + l.width - BAR, high, paper.pick, 1);
     });
   }
   /** @type {number[][]} */
@@ -26,9 +26,9 @@ export function drawChosen(app, s, l, paper) {
     const part = l.parts[note.trace], window = part && windowOf(app, note.trace);
     if (!part) continue;
     const x = l.left + ((note.time - window.begin) / (window.end - window.begin)) * l.width;
-    const number = part.rows.findIndex((row) => row.key === note.row), y = number < 0 ? l.top : rowTop(l, scroll, part, number);
-    if (x < l.left || x > l.left + l.width || y < l.top - 1 || y >= l.bottom) continue;
-    const high = Math.min(number < 0 ? l.bottom - y : Math.max(NEAR, part.high), l.bottom - y);
+    const number = part.rows.findIndex((row) => row.key === note.row), {y, high: tall} = number < 0 ? {y: l.top, high: l.bottom - l.top} : seen(l, scroll, part, number);
+    if (x < l.left || x > l.left + l.width || !tall) continue;
+    const high = Math.min(Math.max(NEAR, tall), l.bottom - y);
     s.line(x, y, x, y + high, paper.pick, 2);
     if (labels.some(([a, b]) => Math.abs(a - x) < LABEL && Math.abs(b - y) < NEAR)) continue;
     labels.push([x, y]);

@@ -28,7 +28,7 @@ export class Places {
   }
 }
 
-/** Writes a text where its whole width is free. @param {import('./surface.js').Surface} s @param {Places} places
+/** Writes a text where its whole width is free. @param {Surface} s @param {Places} places
  * @param {string} text @param {{x: number, y: number, colour: number, room?: number, size?: number}} at y: of the base line */
 export function label(s, places, text, {x, y, colour, room = Infinity, size = 11}) {
   const wide = s.widthOf(text, size);

@@ -1,54 +1,66 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The places of all parts of the chart, in CSS pixels: axis, names, rows, and the pane of the selected row below.
 
-import {fitted, rowAt, rowHeight, rowsOf} from '../model/rows.js';
+import {inOrder} from '../model/order.js';
+import {fitted, rowAt, rowHeight, rowsOf, withPins} from '../model/rows.js';
 
 export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 
-/** @typedef {import('../model/rows.js').Row} Row */
-/** @typedef {{rows: Row[], begin: number, high: number, top: number, height: number}} Part rows of a trace; begin: their y without scrolling */
-/**
- * @typedef {object} Layout
- * @property {number} width of the plot, without the names
- * @property {number} left where the plot begins
- * @property {number} top
- * @property {number} bottom of the rows
- * @property {number} height of the chart
- * @property {Part[]} parts one for each trace
- * @property {number} most the largest scroll
- */
+/** Least px of a pinned row, which has room for the names of its calls and the edge for marks. */
+const PINNED = 28;
 
-/** @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
+/** @param {State} state @param {TraceData[]} traces
  * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
  * @returns {Layout} */
 export function layout(state, traces, width, height, wanted) {
   const left = Math.min(170, Math.round(width / 4));
   const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;
-  const bottom = Math.max(AXIS + 20, height - pane);
-  const room = (bottom - AXIS) / traces.length - (traces.length > 1 ? GAP : 0);
+  const bottom = Math.max(AXIS + 20, height - pane), gaps = traces.length > 1 ? GAP : 0;
+  const every = traces.map((trace, number) => arrangedRows(state, trace, number));
+  const pins = every.reduce((sum, {pinned}) => sum + pinned.length, 0), count = every.reduce((sum, {pinned, others}) => sum + pinned.length + others.length, 0);
+  const pinHigh = Math.min((bottom - AXIS) / 2 / Math.max(1, pins), Math.max(PINNED, rowHeight(count, bottom - AXIS - gaps * traces.length, state.zoom)));
+  const band = Math.round(pins * pinHigh), room = (bottom - AXIS - band) / traces.length - gaps;
+  /** @type {Part[]} */
   const parts = [];
-  let begin = 0;
+  let begin = 0, pinTop = 0;
   for (const [number, trace] of traces.entries()) {
-    if (traces.length > 1) begin += GAP;
-    const rows = shownRows(state, trace, number, state.zoom <= 1 ? Math.max(1, Math.floor(room)) : Infinity);
-    const high = rowHeight(rows.length, room, state.zoom);
-    parts.push({rows, begin, high, top: AXIS, height: rows.length * high});
-    begin += rows.length * high;
+    begin += gaps;
+    const {rows, id, pinned, scrolled} = shownRows(every[number], state.zoom <= 1 ? Math.max(1, Math.floor(room)) : Infinity);
+    const high = rowHeight(scrolled, room, state.zoom);
+    parts.push({rows, id, pinned, pinTop, pinHigh, begin, high, top: AXIS, height: pinned * pinHigh + scrolled * high});
+    begin += scrolled * high;
+    pinTop += pinned * pinHigh;
   }
-  const low = pane ? Math.min(bottom, AXIS + begin + 8) : bottom; // few rows: the pane begins below them
-  return {width: width - left, left, top: AXIS, bottom: low, height, parts, most: Math.max(0, begin - (low - AXIS))};
+  const low = pane ? Math.min(bottom, AXIS + band + begin + 8) : bottom; // few rows: the pane begins below them
+  return {width: width - left, left, top: AXIS, band, bottom: low, height, parts, most: Math.max(0, begin - (low - AXIS - band))};
 }
 
-/** The last requested rows of each trace, since a frame requests them several times. @type {WeakMap<object, {key: string, rows: Row[]}>} */
+/** The last requested rows of each trace, since a frame requests them several times.
+ * @type {WeakMap<object, {key: string, pinned: Row[], others: Row[], shown?: {key: number, rows: Row[], id: string, pinned: number, scrolled: number}}>} */
 const kept = new WeakMap();
+let made = 0;
+/** Rows whose names have more letters than this share no rows: an address takes 65,536. */
+const LONGEST = 40000;
 
-/** @param {import('../model/store.js').State} state @param {any} trace @param {number} number @param {number} most */
-function shownRows(state, trace, number, most) {
-  const key = `${state.fold} ${state.open} ${number} ${most}`, known = kept.get(trace.rows);
-  if (known?.key === key) return known.rows;
-  const rows = fitted(rowsOf(trace.rows, trace.finest, state.fold, new Set(state.open), number), most);
-  kept.set(trace.rows, {key, rows});
-  return rows;
+/** All rows of a trace: the pinned ones and the others, each in their order. @param {State} state @param {TraceData} trace @param {number} number */
+function arrangedRows(state, {meta, sums}, number) {
+  const key = `${state.fold} ${state.open} ${number} ${state.pins} ${state.order} ${state.order && sums?.key} ${state.apart}`, known = kept.get(meta.rows);
+  if (known?.key === key) return known;
+  const {pinned, others} = withPins(rowsOf(meta.rows, meta.finest, state.fold, new Set(state.open), number), meta.rows, state.pins);
+  const found = {key, pinned, others: inOrder(others, meta.rows, state.order, sums, state.apart)};
+  kept.set(meta.rows, found);
+  return found;
+}
+
+/** The rows to draw, of which those that are not pinned may be shared; id: another one for other rows.
+ * @param {NonNullable<ReturnType<typeof kept.get>>} every @param {number} most */
+function shownRows(every, most) {
+  if (every.shown?.key !== most) {
+    const shared = fitted(every.others, most), {length: pinned} = every.pinned;
+    const others = shared.reduce((sum, {key}) => sum + key.length, 0) > LONGEST ? every.others : shared;
+    every.shown = {key: most, rows: pinned ? [...every.pinned, ...others] : others, id: `${(made += 1)}`, pinned, scrolled: others.length};
+  }
+  return every.shown;
 }
 
 /** The parts of a row of a height: y of the edge for marks of outliers and waits, its height, y of the colours, all from the
@@ -59,32 +71,46 @@ export function boxOf(high, marked) {
   return {gap, edgeY: top, edge, y: top + edge};
 }
 
-/** The y of a row, a whole number, so that rows meet. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
-export function rowTop(l, scroll, part, row) {
-  return l.top + Math.round(part.begin + row * part.high - scroll);
+/** The px of a row. @param {Part} part @param {number} row */
+export function rowHigh(part, row) {
+  return row < part.pinned ? part.pinHigh : part.high;
 }
 
-/** The rows of a part on the screen: first, and last + 1. @param {Layout} l @param {number} scroll @param {Part} part */
+/** The y of a row and of its end, whole numbers, so that rows meet. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+export function rowEnds(l, scroll, part, row) {
+  const pinned = row < part.pinned, first = pinned ? part.pinTop : l.band + part.begin - scroll, at = pinned ? row : row - part.pinned;
+  return [at, at + 1].map((each) => l.top + Math.round(first + each * rowHigh(part, row)));
+}
+
+/** The part of a row that pinned rows do not cover, and that is on the screen: y, and its height, which is 0 for other rows.
+ * @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+export function seen(l, scroll, part, row) {
+  const [y, end] = rowEnds(l, scroll, part, row), top = Math.max(y, row < part.pinned ? l.top : l.top + l.band);
+  return {y: top, high: Math.max(0, Math.min(l.bottom, end) - top)};
+}
+
+/** The numbers of a part's rows on the screen, the pinned ones last, since they are drawn over the others.
+ * @param {Layout} l @param {number} scroll @param {Part} part */
 export function visible(l, scroll, part) {
-  const first = Math.max(0, Math.floor((scroll - part.begin) / part.high));
-  const last = Math.min(part.rows.length, Math.ceil((scroll - part.begin + l.bottom - l.top) / part.high));
-  return {first, last: Math.max(first, last)};
+  const first = Math.max(0, Math.floor((scroll - part.begin) / part.high)), room = l.bottom - l.top - l.band;
+  const last = Math.min(part.rows.length - part.pinned, Math.ceil((scroll - part.begin + room) / part.high));
+  return [...Array.from({length: Math.max(0, last - first)}, (_, n) => part.pinned + first + n), ...Array.from({length: part.pinned}, (_, n) => n)];
 }
 
 /** The row at a place of the chart. @param {Layout} l @param {number} scroll @param {number} y @returns {Row | undefined} */
 export function rowAtPoint(l, scroll, y) {
   if (y < l.top || y >= l.bottom) return undefined;
   for (const part of l.parts) {
-    const row = rowAt(y - l.top - part.begin, part.high, scroll, part.rows.length);
-    if (row >= 0) return part.rows[row];
+    const pinned = rowAt(y - l.top - part.pinTop, part.pinHigh, 0, part.pinned);
+    const row = rowAt(y - l.top - l.band - part.begin, part.high, scroll, part.rows.length - part.pinned);
+    if (pinned >= 0) return part.rows[pinned];
+    if (row >= 0 && y >= l.top + l.band) return part.rows[part.pinned + row];
   }
   return undefined;
 }
 
-/** The middle of the row with a location (-1: not on the page). @param {Layout} l @param {number} scroll
- * @param {number} trace @param {Map<number, number>} rowOf @param {number} location */
-export function middle(l, scroll, trace, rowOf, location) {
-  const row = rowOf.get(location);
-  const part = l.parts[trace];
-  return row === undefined ? NaN : rowTop(l, scroll, part, row) + part.high / 2;
+/** The middle of a row; of a row below the pinned rows or below the chart, their border. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+export function rowMiddle(l, scroll, part, row) {
+  const y = rowEnds(l, scroll, part, row)[0] + rowHigh(part, row) / 2;
+  return row < part.pinned ? y : Math.min(l.bottom, l.band ? Math.max(l.top + l.band, y) : y);
 }

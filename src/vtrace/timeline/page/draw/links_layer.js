@@ -6,29 +6,17 @@ import {messagesAs} from '../model/density.js';
 import {bytes} from '../model/time.js';
 import {isFirst} from '../model/rare.js';
 import {label} from './labels.js';
-import {middle, rowTop} from './layout.js';
-
-/** @typedef {import('./surface.js').Surface} Surface */
-/** @typedef {import('../net/client.js').Table} Table */
-/**
- * @typedef {object} View the place of a trace on the screen
- * @property {import('./layout.js').Layout} l
- * @property {number} scroll
- * @property {number} trace
- * @property {Map<number, number>} rowOf row of a location
- * @property {(time: number) => number} x
- * @property {any} paper colours
- */
+import {rowEnds, rowMiddle, seen} from './layout.js';
 
 /** The lines of messages inside the picture: x0, y0, x1, y1 of each, and the place of each in the table.
  * @param {View} v @param {Table} table */
 function messageLines(v, {columns: c, notes}) {
   const part = v.l.parts[v.trace], {left, width} = v.l, ends = /** @type {number[]} */ ([]), places = /** @type {number[]} */ ([]);
-  /** @param {number} row */
-  const y = (row) => rowTop(v.l, v.scroll, part, row) + part.high / 2;
+  /** @param {number | undefined} row undefined: not on the page */
+  const y = (row) => (row === undefined ? NaN : rowMiddle(v.l, v.scroll, part, row));
   for (let at = 0; at < c.send.length; at += 1) {
-    const y0 = notes.bundled ? y(c.from_row[at]) : middle(v.l, v.scroll, v.trace, v.rowOf, c.sender[at]);
-    const y1 = notes.bundled ? y(c.to_row[at]) : middle(v.l, v.scroll, v.trace, v.rowOf, c.receiver[at]);
+    const y0 = notes.bundled ? y(c.from_row[at]) : y(v.rowOf.get(c.sender[at]));
+    const y1 = notes.bundled ? y(c.to_row[at]) : y(v.rowOf.get(c.receiver[at]));
     const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
     if (Number.isNaN(y0 + y1) || Math.max(x0, x1) < left || Math.min(x0, x1) > left + width) continue;
     ends.push(x0, y0, x1, y1);
@@ -39,7 +27,7 @@ function messageLines(v, {columns: c, notes}) {
 
 /** Messages as their density or the choice of the person allows.
  * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'lines' | 'none'} choice
- * @param {import('./labels.js').Places} labels @returns {boolean} false: too many to draw */
+ * @param {Places} labels @returns {boolean} false: too many to draw */
 export function drawMessages(s, v, table, choice, labels) {
   const {ends, places} = messageLines(v, table), part = v.l.parts[v.trace], {bundled} = table.notes;
   const area = v.l.width * Math.min(v.l.bottom - v.l.top, part.height);
@@ -55,7 +43,7 @@ export function drawMessages(s, v, table, choice, labels) {
 
 /** Bundles of messages, as wide as their bytes, with their counts where these fit; each text once.
  * @param {Surface} s @param {View} v @param {Table} table
- * @param {{ends: number[], places: number[], labels: import('./labels.js').Places}} drawn */
+ * @param {{ends: number[], places: number[], labels: Places}} drawn */
 function drawBundles(s, v, {columns: c}, {ends, places, labels}) {
   const most = Math.log(1 + Math.max(1, ...c.bytes)), said = new Set();
   places.forEach((at, number) => {
@@ -104,17 +92,17 @@ export function fillBands(s, v, table) {
   const part = v.l.parts[v.trace], colour = mixed(v.paper.back, v.paper.mark, 0.3);
   if (part.high < 10) return;
   for (const {x0, x1, low, high} of bandsOf(v, table)) {
-    const y0 = Math.max(v.l.top, rowTop(v.l, v.scroll, part, low)), y1 = Math.min(v.l.bottom, rowTop(v.l, v.scroll, part, high + 1));
+    const y0 = Math.max(v.l.top, rowEnds(v.l, v.scroll, part, low)[0]), y1 = Math.min(v.l.bottom, rowEnds(v.l, v.scroll, part, high)[1]);
     if (y1 > y0) s.fill(x0, y0, x1 - x0, y1 - y0, colour);
   }
 }
 
 /** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
- * @param {Surface} s @param {View} v @param {Table} table @param {import('./labels.js').Places} labels */
+ * @param {Surface} s @param {View} v @param {Table} table @param {Places} labels */
 export function drawCollectives(s, v, table, labels) {
   const part = v.l.parts[v.trace];
   for (const {at, x0, x1, low, high} of bandsOf(v, table)) {
-    const y0 = rowTop(v.l, v.scroll, part, low), y1 = rowTop(v.l, v.scroll, part, high + 1);
+    const y0 = rowEnds(v.l, v.scroll, part, low)[0], y1 = rowEnds(v.l, v.scroll, part, high)[1];
     s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
     if (x1 - x0 >= 4) s.strokes([x0, y0, x0, y1, x1, y0, x1, y1], v.paper.mark, 1, 0.5);
     const text = String(table.notes.ops[table.columns.op[at]]).toLowerCase();
@@ -124,23 +112,24 @@ export function drawCollectives(s, v, table, labels) {
 
 /** Markers and losses in rows, at least a pixel wide; on one pixel of a row, only the first of each kind. @param {Surface} s @param {View} v @param {Table} table */
 export function drawMarks(s, v, table) {
-  const c = table.columns, part = v.l.parts[v.trace], seen = new Set();
+  const c = table.columns, part = v.l.parts[v.trace], drawn = new Set();
   for (let at = 0; at < c.lost_begin.length; at += 1) {
     const row = v.rowOf.get(c.lost_location[at]);
     if (row === undefined) continue;
-    const y = rowTop(v.l, v.scroll, part, row);
+    const {y, high} = seen(v.l, v.scroll, part, row);
     const x0 = Math.max(v.l.left, v.x(c.lost_begin[at])), x1 = Math.min(v.l.left + v.l.width, v.x(c.lost_end[at]));
-    if (x1 < v.l.left || x0 > v.l.left + v.l.width) continue;
-    if (x1 - x0 < 1 && !isFirst(seen, row, x0, 0)) continue;
-    hatched(s, x0, y, Math.max(1, x1 - x0), part.high, v.paper);
+    if (!high || x1 < v.l.left || x0 > v.l.left + v.l.width) continue;
+    if (x1 - x0 < 1 && !isFirst(drawn, row, x0, 0)) continue;
+    hatched(s, x0, y, Math.max(1, x1 - x0), high, v.paper);
   }
   for (let at = 0; at < c.time.length; at += 1) {
     const x = v.x(c.time[at]);
     if (x < v.l.left || x > v.l.left + v.l.width) continue;
     const row = v.rowOf.get(c.location[at]), error = table.notes.severities[at] === 'HIGH';
-    if (!isFirst(seen, row ?? -1, x, error ? 2 : 1)) continue;
-    const y0 = row === undefined ? v.l.top : rowTop(v.l, v.scroll, part, row);
-    s.line(x, y0, x, row === undefined ? v.l.bottom : y0 + part.high, error ? v.paper.outlier : v.paper.pick, 1.5, 0.9);
+    if (!isFirst(drawn, row ?? -1, x, error ? 2 : 1)) continue;
+    const {y: y0, high} = row === undefined ? {y: v.l.top, high: v.l.bottom - v.l.top} : seen(v.l, v.scroll, part, row);
+    if (!high) continue;
+    s.line(x, y0, x, y0 + high, error ? v.paper.outlier : v.paper.pick, 1.5, 0.9);
     s.veil(x - 3, y0, 7, error ? 7 : 4, error ? v.paper.outlier : v.paper.pick, 1);
   }
 }

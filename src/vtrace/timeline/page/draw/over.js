@@ -4,10 +4,10 @@
 import {duration} from '../model/time.js';
 import {drawChosen} from './chosen_layer.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
-import {AXIS, STACK_ROW, rowTop} from './layout.js';
+import {AXIS, STACK_ROW, rowEnds, seen} from './layout.js';
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {boolean} dark */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {boolean} dark */
 export function drawOver(app, s, l, dark) {
   const paper = paperOf(app, dark), {state} = app.store;
   const scale = l.width / (state.end - state.begin);
@@ -31,8 +31,8 @@ export function drawOver(app, s, l, dark) {
   }
 }
 
-/** The length of the selection, on the axis above it. @param {import('./surface.js').Surface} s
- * @param {import('./layout.js').Layout} l @param {{x0: number, x1: number, text: string, paper: any}} at */
+/** The length of the selection, on the axis above it. @param {Surface} s
+ * @param {Layout} l @param {{x0: number, x1: number, text: string, paper: any}} at */
 function drawLength(s, l, {x0, x1, text, paper}) {
   const wide = s.widthOf(text), x = Math.max(l.left, Math.min(l.left + l.width - wide - 8, (x0 + x1 - wide) / 2 - 4));
   s.veil(x0, 0, x1 - x0, AXIS - 1, paper.pick, 0.2);
@@ -40,36 +40,36 @@ function drawLength(s, l, {x0, x1, text, paper}) {
   s.text(text, x + 4, 15, paper.pick);
 }
 
-/** @param {import('../app.js').App} app @param {import('./layout.js').Layout} l */
+/** @param {App} app @param {Layout} l */
 function selectedRows(app, l) {
   const chosen = app.store.state.selection, {scroll} = app.store.state;
   let y0 = l.top, y1 = l.bottom;
   for (const part of l.parts) {
     const first = part.rows.findIndex((row) => row.key === chosen?.first), last = part.rows.findIndex((row) => row.key === chosen?.last);
     if (first < 0 || last < 0) continue;
-    y0 = Math.max(l.top, rowTop(l, scroll, part, Math.min(first, last)));
-    y1 = Math.min(l.bottom, rowTop(l, scroll, part, Math.max(first, last) + 1));
+    y0 = Math.max(l.top, rowEnds(l, scroll, part, Math.min(first, last))[0]);
+    y1 = Math.min(l.bottom, rowEnds(l, scroll, part, Math.max(first, last))[1]);
     break;
   }
   return {y0, y1: Math.max(y0 + 2, y1)};
 }
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {import('../model/store.js').SampleName} sample @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {SampleName} sample @param {any} paper */
 function drawSample(app, s, l, sample, paper) {
   const window = windowOf(app, sample.trace), x = l.left + ((sample.time - window.begin) / (window.end - window.begin)) * l.width;
   if (x < l.left || x > l.left + l.width) return;
   const number = app.rowOf(l, sample.trace).get(sample.location), part = l.parts[sample.trace], pane = paneOf(app, l);
   if (number !== undefined && part) {
-    const y = rowTop(l, app.store.state.scroll, part, number);
-    if (y >= l.top && y < l.bottom) s.line(x, y, x, Math.min(y + Math.max(3, part.high), l.bottom), paper.pick, 2);
+    const {y, high} = seen(l, app.store.state.scroll, part, number);
+    if (high) s.line(x, y, x, Math.min(y + Math.max(3, high), l.bottom), paper.pick, 2);
   }
   const below = pane && paneParts(app, pane);
   if (below?.samples && app.store.state.row === `${sample.trace}:l${sample.location}`) s.line(x, below.sampled.top, x, below.sampled.bottom, paper.pick, 2);
 }
 
-/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
- * @param {import('./layout.js').Layout} l @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s
+ * @param {Layout} l @param {any} paper */
 function drawCall(app, s, l, paper) {
   const {call, row, scroll} = app.store.state;
   if (!call) return;
@@ -81,8 +81,8 @@ function drawCall(app, s, l, paper) {
   const number = app.rowOf(l, call.trace).get(call.location);
   const part = l.parts[call.trace];
   if (number !== undefined && part) {
-    const y = rowTop(l, scroll, part, number);
-    if (y >= l.top && y < l.bottom) s.frame(x0 - 1, y, Math.max(3, x1 - x0 + 2), Math.max(3, Math.min(part.high, l.bottom - y)), paper.pick, 2);
+    const {y, high} = seen(l, scroll, part, number);
+    if (high) s.frame(x0 - 1, y, Math.max(3, x1 - x0 + 2), Math.max(3, high), paper.pick, 2);
   }
   const pane = paneOf(app, l);
   if (pane && row === `${call.trace}:l${call.location}`) {

@@ -11,27 +11,27 @@ const WAITS = 6;
 /** With more rows, only the coarsest tiles are summed. */
 const MANY = 256;
 
-/** @typedef {import('../app.js').App} App */
 /** The sums of each trace with the tiles and the number of locations that they are from. Rows outside of the picture have
- * no tiles, so sums of more locations stay. @type {WeakMap<object, {key: string, covered: number, sums: import('../model/overview.js').Overview}>} */
+ * no tiles, so sums of more locations stay. @type {WeakMap<object, {key: string, covered: number, sums: Overview}>} */
 const kept = new WeakMap();
 
-/** @param {App} app @param {number} number of the trace @param {import('./layout.js').Layout} l */
+/** @param {App} app @param {number} number of the trace @param {Layout} l */
 function sumsOf(app, number, l) {
   const {meta, tiles} = app.traces[number], {rows} = l.parts[number];
-  /** @param {import('../model/rows.js').Row} row */
+  /** @param {Row} row */
   const piecesOf = (row) => covering((at, n) => tiles.tile(row.key, at, n), 0, meta.duration, Math.min(meta.top, Math.max(level, row.finest)), meta.top);
   const level = rows.length > MANY ? meta.top : levelOf(meta.duration / COLUMNS, meta.top);
   let covered = 0, levels = 0;
   const pieces = rows.map((row) => {
     const found = piecesOf(row);
-    if (found.length) covered += row.places.length;
+    const weight = row.alike ?? 1;
+    if (found.length) covered += row.places.length * weight;
     for (const one of found) levels += one.level + 1;
-    return found;
-  }).filter((found) => found.length);
+    return {found, weight};
+  }).filter(({found}) => found.length);
   const key = `${rows.length} ${rows[0]?.key} ${levels}`, known = kept.get(tiles);
   if (known && (known.key === key || known.covered > covered)) return known.sums;
-  const sums = overviewOf(pieces, meta.duration, meta.classes.length);
+  const sums = overviewOf(pieces.map(({found}) => found), meta.duration, meta.classes.length, pieces.map(({weight}) => weight));
   kept.set(tiles, {key, covered, sums});
   return sums;
 }
@@ -39,7 +39,7 @@ function sumsOf(app, number, l) {
 /** What a surface shows, since most frames change the window only. @type {WeakMap<object, unknown[]>} */
 const painted = new WeakMap();
 
-/** @param {App} app @param {import('./surface.js').CanvasSurface} s @param {{l: import('./layout.js').Layout, height: number}} at @param {boolean} dark */
+/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at @param {boolean} dark */
 export function drawOverview(app, s, {l, height}, dark) {
   const paper = paperOf(app, dark), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
   const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums];
@@ -60,7 +60,7 @@ export function drawOverview(app, s, {l, height}, dark) {
   s.frame(x0, 0, Math.max(3, x1 - x0), height, paper.text, 1);
 }
 
-/** @param {import('./surface.js').CanvasSurface} s @param {import('../model/overview.js').Overview} sums
+/** @param {CanvasSurface} s @param {Overview} sums
  * @param {{x0: number, wide: number, top: number, room: number}} place @param {number[]} colours of classes @param {any} paper */
 function paint(s, {classes, waits}, {x0, wide, top, room}, colours, paper) {
   const pale = colours.map((colour) => waiting(colour, paper.back)), step = wide / COLUMNS;

@@ -9,23 +9,6 @@ import {runs} from '../model/samples.js';
 import {label} from './labels.js';
 import {fitting} from './surface.js';
 
-/** @typedef {import('../net/tile_store.js').Tile} Tile */
-/** @typedef {import('../net/tile_store.js').Calls} Calls */
-/**
- * @typedef {object} Paint
- * @property {number[]} classes colours by class
- * @property {Uint8Array} classOf class by region
- * @property {number[]} waiting colours by class of calls that wait
- * @property {Uint8Array} waits 1 for each region that waits
- * @property {number} back the paper
- * @property {number} idle
- * @property {number} washed colour to which all but the found calls fade
- * @property {'class' | 'region' | 'heat'} colour
- * @property {((region: number) => boolean) | null} found true for a region that a search finds; null: no search
- * @property {number} longest ns, for heat
- * @property {Map<number, number>} memo colours of regions that do not depend on time
- */
-
 const STACKED = 6;
 /** px of a call from which on it may have its name. */
 const NAMED = 24;
@@ -51,7 +34,7 @@ function hue(paint, region) {
 }
 
 /** Draws a part of a tile in a row.
- * @param {import('./surface.js').Surface} s @param {Paint} paint
+ * @param {Surface} s @param {Paint} paint
  * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns */
 export function drawTile(s, paint, part, row) {
@@ -102,7 +85,7 @@ function classColour(paint, number, top, waits) {
   return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
 }
 
-/** @param {import('./surface.js').Surface} s @param {Paint} paint @param {Tile} tile @param {Place} place
+/** @param {Surface} s @param {Paint} paint @param {Tile} tile @param {Place} place
  * @param {{y: number, h: number}} row */
 function thickTile(s, paint, tile, place, row) {
   const {first, last, wide, zero, low, high} = place;
@@ -136,7 +119,7 @@ function thickTile(s, paint, tile, place, row) {
   endRun(s, column.run, row);
 }
 
-/** Draws neighbouring columns of one colour at once. @param {import('./surface.js').Surface} s
+/** Draws neighbouring columns of one colour at once. @param {Surface} s
  * @param {{x: number, end: number, colour: number}} run @param {{y: number, h: number}} row */
 function endRun(s, run, row) {
   if (run.colour >= 0) s.fill(run.x, row.y, run.end - run.x, row.h, run.colour);
@@ -145,7 +128,7 @@ function endRun(s, run, row) {
 
 /** Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
  * a pixel; a thin row has only the class with the most time.
- * @param {import('./surface.js').Surface} s @param {Paint} paint
+ * @param {Surface} s @param {Paint} paint
  * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array, used: number[], run: {x: number, end: number,
  *   colour: number}}} column sums: of the classes, and of their parts that wait; used: places of sums that may have time;
  *   run: columns so far of one colour
@@ -185,7 +168,7 @@ function paintColumn(s, paint, column, row) {
 }
 
 /** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
- * @param {import('./surface.js').Surface} s @param {Paint} paint @param {Calls} calls
+ * @param {Surface} s @param {Paint} paint @param {Calls} calls
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {number} from ns: the part to draw @param {number} to */
 export function drawCalls(s, paint, calls, row, from, to) {
@@ -201,9 +184,9 @@ export function drawCalls(s, paint, calls, row, from, to) {
 }
 
 /** Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
- * @param {import('./surface.js').Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
+ * @param {Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
- * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: import('./labels.js').Places}} how
+ * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: Places}} how
  *   ink: the colour of a name; places: those of all labels */
 export function labelCalls(s, pieces, row, {name, ink, places}) {
   const scale = row.width / (row.end - row.begin);
@@ -236,7 +219,7 @@ export function callsPart(row) {
   return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
 }
 
-/** @param {import('./surface.js').Surface} s @param {any} paper @param {import('../model/curves.js').Curves} curves
+/** @param {Surface} s @param {any} paper @param {Curves} curves
  * @param {string} key of the row
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row */
 export function drawCurve(s, paper, curves, key, row) {
@@ -267,8 +250,8 @@ const SQUARE = 3;
 const MOST_SQUARES = 200;
 
 /** Marks of outliers and waits: an edge above the row's colours; in thin rows squares, of outliers only.
- * @param {import('./surface.js').Surface} s @param {{outlier: number, wait: number}} paper
- * @param {import('../model/rare.js').Rare | undefined} rare @param {string} key of the row
+ * @param {Surface} s @param {{outlier: number, wait: number}} paper
+ * @param {Rare | undefined} rare @param {string} key of the row
  * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
  * @param {boolean} [every] thin rows have all marks */
 export function drawRare(s, paper, rare, key, row, every = false) {
@@ -290,7 +273,7 @@ export function drawRare(s, paper, rare, key, row, every = false) {
 /** The outliers of all rows. @type {WeakMap<object, number>} */
 const counted = new WeakMap();
 
-/** @param {import('../model/rare.js').Rare} rare */
+/** @param {Rare} rare */
 function squares(rare) {
   let found = counted.get(rare);
   if (found === undefined) counted.set(rare, found = Array.prototype.filter.call(rare.columns.kind, (kind) => kind === OUTLIER).length);
@@ -298,8 +281,8 @@ function squares(rare) {
 }
 
 /** Draws a thin mark for each function; recorded calls are drawn above the marks.
- * @param {import('./surface.js').Surface} s @param {Paint} paint
- * @param {import('../model/samples.js').Leaves | undefined} leaves @param {string} key of the row
+ * @param {Surface} s @param {Paint} paint
+ * @param {Leaves | undefined} leaves @param {string} key of the row
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {number} from ns: the part to draw @param {number} to */
 export function drawLeaves(s, paint, leaves, key, row, from, to) {

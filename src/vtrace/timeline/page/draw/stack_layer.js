@@ -11,7 +11,6 @@ export const CURVE = 34;
 /** px of a call from which on it has its name. */
 const NAMED = 22;
 
-/** @typedef {import('../net/tile_store.js').Calls} Calls */
 /** @typedef {{at: number, x0: number, x1: number, y: number, count: number, thin: boolean}} Run calls with one name */
 
 /** @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
@@ -27,7 +26,7 @@ function onScreen(calls, pane, each) {
   }
 }
 
-/** @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
+/** @param {Surface} s @param {Paint} paint @param {Calls} calls
  * @param {Pane} pane */
 export function fillStack(s, paint, calls, pane) {
   onScreen(calls, pane, (at, x0, x1, y) => {
@@ -36,7 +35,7 @@ export function fillStack(s, paint, calls, pane) {
 }
 
 /** The names of calls where they fit; short calls of a region beside one another have one name and their number.
- * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
+ * @param {Surface} s @param {Paint} paint @param {Calls} calls
  * @param {Pane} pane @param {(region: number) => string} name */
 export function labelStack(s, paint, calls, pane, name) {
   /** @type {Map<number, Run>} the last ones, by their height */
@@ -78,7 +77,7 @@ export function deepest(calls) {
 }
 
 /** Draws curves of counters below `top`, each with its name, lowest and highest value.
- * @param {import('./surface.js').Surface} s @param {import('../net/client.js').Table} table
+ * @param {Surface} s @param {Table} table
  * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper */
 export function drawCounters(s, table, pane, paper) {
   const {series, time, value} = table.columns;

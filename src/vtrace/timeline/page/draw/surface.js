@@ -4,26 +4,6 @@
 
 import {css} from '../model/colours.js';
 
-/** @typedef {{y: number, h: number, zero: number, wide: number, first: number, last: number, low: number, high: number, colours: Int32Array}} Strip
- *   draws the colours from first to last - 1, each wide px; colour 0 starts at x = zero; clipped to x from low to high;
- *   negative colours are left out */
-/**
- * @typedef {object} Surface
- * @property {number} width
- * @property {number} height
- * @property {(x: number, y: number, w: number, h: number, colour: number) => void} fill opaque, at least a pixel
- * @property {(strip: Strip) => void} strip rectangles of one width side by side
- * @property {() => void} flush ends the pixels: later shapes are drawn above them
- * @property {(x0: number, y0: number, x1: number, y1: number, colour: number, width?: number, alpha?: number) => void} line
- * @property {(x: number, y: number, w: number, h: number, colour: number, alpha: number) => void} veil
- * @property {(x: number, y: number, w: number, h: number, colour: number, width?: number) => void} frame
- * @property {(points: number[], colour: number) => void} curve x, y, x, y ...
- * @property {(ends: number[], colour: number, width: number, alpha: number) => void} strokes lines as x0, y0, x1, y1 ...,
- *   painted at once, so that lines on top of one another cover no more than one
- * @property {(text: string, size?: number) => number} widthOf px
- * @property {(text: string, x: number, y: number, colour: number, room?: number, size?: number) => void} text
- */
-
 const WIDTHS = 5000;
 
 /** A canvas on the screen. @implements {Surface} */
@@ -104,15 +84,7 @@ export class CanvasSurface {
 
   /** @type {Surface['line']} */
   line(x0, y0, x1, y1, colour, width = 1, alpha = 1) {
-    const c = this.context;
-    c.globalAlpha = alpha;
-    c.strokeStyle = css(colour);
-    c.lineWidth = width;
-    c.beginPath();
-    c.moveTo(x0, y0);
-    c.lineTo(x1, y1);
-    c.stroke();
-    c.globalAlpha = 1;
+    this.strokes([x0, y0, x1, y1], colour, width, alpha);
   }
 
   /** @type {Surface['veil']} */

@@ -4,8 +4,8 @@
 import {button, byId, element, fill} from '../panels/dom.js';
 import {addNote} from '../panels/notes.js';
 import {moved, zoomed} from '../model/time.js';
+import {selectedRow, togglePin} from './walk.js';
 
-/** @typedef {import('../app.js').App} App */
 /** @type {[string[], string, (app: App) => void][]} */
 const KEYS = [
   [['w'], 'zoom in', (app) => zoom(app, 0.6)],
@@ -31,7 +31,9 @@ const KEYS = [
     const {fold} = app.store.state;
     app.store.set({fold: fold === 'thread' ? 'process' : fold === 'process' ? 'node' : 'thread', scroll: 0});
   }],
-  [['o'], 'fold or unfold the process of the selected row', (app) => app.foldProcess()],
+  [['o'], 'fold or unfold the process, or the alike rows, of the selected row', (app) => app.foldProcess()],
+  [['y'], 'keep the selected row at the top, or let it go back', (app) => togglePin(app, selectedRow(app))],
+  [['Y'], 'the same for its process with all threads', (app) => togglePin(app, selectedRow(app), true)],
   [['v'], 'next counter below rows', (app) => app.nextCurve()],
   [['n'], 'add a note at the mouse or the selection', (app) => addNote(app)],
   [['p'], 'next panel', (app) => app.nextPanel()],
@@ -75,7 +77,7 @@ export function showKeys() {
   const rows = KEYS.map(([keys, text]) => element('tr', {}, element('td', {}, ...keys.flatMap((key) => [element('kbd', {}, key), ' '])), element('td', {}, text)));
   const mouse = [
     ['wheel', 'scroll rows; with Shift move in time'], ['Ctrl and wheel', 'zoom at the mouse'], ['drag', 'select a part; the panels follow'], ['drag on the axis', 'measure a range'],
-    ['drag with Shift', 'move in time'], ['click', 'select the call'], ['double click', 'zoom to the call'],
+    ['drag with Shift', 'move in time'], ['right click on the name of a row', 'menu of the row'], ['click', 'select the call'], ['double click', 'zoom to the call'],
   ].map(([what, text]) => element('tr', {}, element('td', {}, what), element('td', {}, text)));
   fill(dialog, element('h2', {}, 'Keys'), element('table', {}, ...rows, ...mouse), button('Close', () => dialog.close()));
   dialog.showModal();

@@ -3,15 +3,15 @@
 // a double click zooms in.
 
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
-import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowTop} from '../draw/layout.js';
+import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowEnds, rowHigh} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseRare} from './walk.js';
+import {chooseAt, chooseRare, openCluster} from './walk.js';
 
 const DRAG = 4;
 
-/** @param {import('../app.js').App} app */
+/** @param {App} app */
 export function installMouse(app) {
   const chart = byId('chart'), {store} = app;
   /** @type {{x: number, y: number, pan: boolean, begin: number, end: number} | null} */
@@ -57,7 +57,7 @@ export function installMouse(app) {
   chart.addEventListener('dblclick', () => app.zoomToChoice());
 }
 
-/** @param {import('../app.js').App} app @param {WheelEvent} event @param {number} x */
+/** @param {App} app @param {WheelEvent} event @param {number} x */
 function wheel(app, event, x) {
   const {state} = app.store, l = app.layout;
   const step = event.deltaMode === 1 ? 30 : 1;
@@ -71,7 +71,7 @@ function wheel(app, event, x) {
   }
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
+/** @param {App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
 function select(app, from, to) {
   const l = app.layout, {state} = app.store;
   const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
@@ -84,11 +84,12 @@ function select(app, from, to) {
   }});
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} at */
+/** @param {App} app @param {{x: number, y: number}} at */
 async function click(app, at) {
   const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
   if (at.x < l.left) {
-    if (row) app.store.set({row: `${row.trace}:${row.key}`});
+    if (row?.alike) openCluster(app, row);
+    else if (row) app.store.set({row: `${row.trace}:${row.key}`});
     return;
   }
   const pane = paneOf(app, l);
@@ -97,14 +98,14 @@ async function click(app, at) {
   const window = windowOf(app, row.trace);
   const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
   app.store.set({row: `${row.trace}:${row.key}`, selection: null});
-  const part = l.parts[row.trace], below = at.y - rowTop(l, state.scroll, part, part.rows.indexOf(row));
-  const {edge, y} = boxOf(part.high, state.rare !== 'none');
+  const part = l.parts[row.trace], number = part.rows.indexOf(row), below = at.y - rowEnds(l, state.scroll, part, number)[0];
+  const {edge, y} = boxOf(rowHigh(part, number), state.rare !== 'none');
   if ((!edge || below <= y + 2) && await chooseRare(app, row, time, (2 * (window.end - window.begin)) / l.width)) return;
   if (row.location < 0) return;
   await chooseAt(app, row.trace, row.location, time);
 }
 
-/** @param {import('../app.js').App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+/** @param {App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
 function clickStack(app, at, pane) {
   const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));

@@ -3,8 +3,6 @@
 
 import {byId, button, element, fill} from '../panels/dom.js';
 
-/** @typedef {import('../app.js').App} App */
-
 const DRAG = 3;
 
 /** @param {App} app */

@@ -5,7 +5,7 @@ import {byId} from '../panels/dom.js';
 
 const AWAY = 14;
 
-/** Shows the text of the place of the mouse beside the mouse, inside the page. @param {import('../app.js').App} app */
+/** Shows the text of the place of the mouse beside the mouse, inside the page. @param {App} app */
 export function showTip(app) {
   const tip = byId('tip'), text = app.hover && !app.dragging ? app.placeText(app.hover) : '';
   tip.hidden = !text;

@@ -7,7 +7,7 @@ import {byId, element} from '../panels/dom.js';
 /** After this many ms without an answer the page says so, and asks for the share again. */
 const PATIENCE = 1000, AGAIN = 500;
 
-/** @param {import('../app.js').App} app */
+/** @param {App} app */
 export function installWaiting(app) {
   const line = element('output', {id: 'waiting'}), panel = byId('panel');
   byId('said').after(line);

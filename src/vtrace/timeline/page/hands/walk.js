@@ -2,7 +2,7 @@
 // Navigation: from call to call, from row to row, into the selection.
 
 import {windowOf} from '../draw/chart.js';
-import {rowAtPoint, rowTop} from '../draw/layout.js';
+import {rowAtPoint, rowEnds} from '../draw/layout.js';
 import {placesOf} from '../model/rows.js';
 import {valueText} from '../model/curves.js';
 import {offCoreText} from '../model/off_core.js';
@@ -10,8 +10,6 @@ import {OUTLIER, rareAt} from '../model/rare.js';
 import {leafAt} from '../model/samples.js';
 import {BINS, covering, levelOf, span} from '../model/tiles.js';
 import {around, count, duration} from '../model/time.js';
-
-/** @typedef {import('../app.js').App} App */
 
 /** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
  * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
@@ -49,9 +47,9 @@ export async function chooseSample(app, trace, location, time, slack, step = 0) 
 /** @param {App} app @param {number} trace @param {number} location */
 function scrollTo(app, trace, location) {
   const l = app.layout, {scroll} = app.store.state, number = app.rowOf(l, trace).get(location), part = l.parts[trace];
-  if (number === undefined || !part) return;
-  const y = rowTop(l, scroll, part, number);
-  if (y < l.top) app.store.set({scroll: Math.max(0, scroll - (l.top - y) - 40)});
+  if (number === undefined || !part || number < part.pinned) return;
+  const [y] = rowEnds(l, scroll, part, number), top = l.top + l.band;
+  if (y < top) app.store.set({scroll: Math.max(0, scroll - (top - y) - 40)});
   else if (y + part.high > l.bottom) app.store.set({scroll: Math.min(l.most, scroll + y + part.high - l.bottom + 40)});
 }
 
@@ -118,16 +116,46 @@ export function nextRow(app, step) {
   if (next && next.location >= 0) scrollTo(app, next.trace, next.location);
 }
 
+/** Shows all rows of a row's cluster, or joins them again. @param {App} app @param {Row} row */
+export function openCluster(app, row) {
+  const {apart} = app.store.state, name = `${row.trace}:${row.key}`;
+  app.store.set({apart: apart.includes(name) ? apart.filter((each) => each !== name) : [...apart, name], row: name});
+}
+
 /** Folds or unfolds the process of the selected row. @param {App} app */
 export function foldProcess(app) {
   const l = app.layout, {row, open, fold} = app.store.state, trace = Number(row[0]);
   const found = l.parts[trace]?.rows.find((each) => each.key === row.slice(2));
+  if (found?.alike) return openCluster(app, found);
   if (!found || fold === 'node') return;
   const {rows} = app.traces[trace].meta, process = rows.processes[found.places[0]];
   const others = open.filter((each) => each !== process), now = others.length < open.length ? others : [...open, process];
   const folded = now.includes(process) === (fold === 'thread');
   const key = folded && placesOf(rows, process).length > 1 ? `p${process}` : `l${rows.locations[placesOf(rows, process)[0]]}`;
   app.store.set({open: now, row: `${trace}:${key}`});
+}
+
+/** @typedef {Pick<Row, 'trace' | 'key' | 'places'>} Pinned */
+
+/** The pins of a row: its own, or those of the processes that share the row, and that of its process. @param {App} app @param {Pinned} row */
+function pinsOf(app, {trace, key, places}) {
+  const {rows} = app.traces[trace].meta, name = (/** @type {number} */ place) => (rows.processes[place] < 0 ? `l${rows.locations[place]}` : `p${rows.processes[place]}`);
+  const whole = [...new Set(places.map(name))].map((each) => `${trace}:${each}`);
+  return {own: key[0] === 'r' ? whole : [`${trace}:${key}`], whole};
+}
+
+/** Keeps a row at the top, or lets it go back. @param {App} app @param {Pinned | undefined} row @param {boolean} [whole] with its process */
+export function togglePin(app, row, whole = false) {
+  if (!row) return;
+  const {pins} = app.store.state, of = pinsOf(app, row), mine = new Set([...of.own, ...of.whole]);
+  app.store.set({pins: pins.some((pin) => mine.has(pin)) ? pins.filter((pin) => !mine.has(pin)) : [...pins, ...(whole ? of.whole : of.own)]});
+}
+
+/** The selected row, which may share a row of the page with others. @param {App} app @returns {Pinned | undefined} */
+export function selectedRow(app) {
+  const {row} = app.store.state, trace = Number(row[0]), key = row.slice(2), locations = app.traces[trace]?.meta.rows.locations ?? [];
+  const place = key[0] === 'l' ? locations.indexOf(Number(key.slice(1))) : -1;
+  return app.layout.parts[trace]?.rows.find((each) => each.key === key) ?? (place < 0 ? undefined : {trace, key, places: [place]});
 }
 
 /** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.
@@ -150,7 +178,7 @@ export function placeText(app, at) {
   return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
 }
 
-/** The rare call of a row at a time, as text. @param {App} app @param {import('../model/rows.js').Row} row
+/** The rare call of a row at a time, as text. @param {App} app @param {Row} row
  * @param {number} time @param {number} perPixel */
 function rareText(app, row, time, perPixel) {
   const of = app.traces[row.trace], found = rareAt(of.rare, row.key, time, 2 * perPixel);
@@ -160,7 +188,7 @@ function rareText(app, row, time, perPixel) {
     : `, ${name} waits ${duration(size[found])}`;
 }
 
-/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {import('../model/rows.js').Row} row
+/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {Row} row
  * @param {number} time @param {number} slack ns */
 export async function chooseRare(app, row, time, slack) {
   const {rare} = app.traces[row.trace], found = rareAt(rare, row.key, time, slack);
@@ -170,7 +198,7 @@ export async function chooseRare(app, row, time, slack) {
   return true;
 }
 
-/** @param {App} app @param {import('../model/rows.js').Row} row @param {number} time */
+/** @param {App} app @param {Row} row @param {number} time */
 function nothing(app, row, time) {
   const of = app.traces[row.trace], region = app.store.state.samples ? leafAt(of.leaves, row.key, time) : -1;
   return region < 0 ? 'no call' : `no call, samples in ${of.regions.name(region)}`;

@@ -4,18 +4,21 @@
 
 import {INITIAL} from './store.js';
 
-/** @typedef {import('./store.js').State} State */
-
 /** The largest tag: OTF2 has 32 bits for tags. */
 export const LAST_TAG = 2 ** 32 - 1;
+
+const KEYS = /^[01]\.[lpn]\d{1,9}$/;
 
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
 const WORDS = {
   fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
   open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
+  pin: ['pins', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
+  order: ['order', String, (text) => matched(text, /^(wait|found|alike|c\d{1,2})$/)],
+  apart: ['apart', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
   zoom: ['zoom', (n) => String(Number(n.toPrecision(4))), positive],
   scroll: ['scroll', String, whole],
-  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d-]+$/)],
+  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d_-]+$/)],
   sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
   call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
   sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, sample],
@@ -63,7 +66,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
-  for (const key of ['picks', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
+  for (const key of ['picks', 'pins', 'apart', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }
@@ -106,7 +109,7 @@ function matched(text, pattern) {
 
 /** @param {string} text */
 function selection(text) {
-  const found = /^(\d+)-(\d+)(?:\.([lpnr][\d-]+)\.([lpnr][\d-]+))?$/.exec(text);
+  const found = /^(\d+)-(\d+)(?:\.([lpnr][\d_-]+)\.([lpnr][\d_-]+))?$/.exec(text);
   return found ? {begin: whole(found[1]), end: whole(found[2]), first: found[3] ?? '', last: found[4] ?? ''} : undefined;
 }
 
@@ -128,13 +131,18 @@ function sample(text) {
 
 /** @param {string} text */
 function picks(text) {
-  const found = text.split('_').filter((each) => /^[01]\.\d{1,9}$/.test(each)).map((each) => each.replace('.', ':l'));
+  return keyList(text, /^[01]\.\d{1,9}$/)?.map((each) => each.replace(':', ':l'));
+}
+
+/** The keys of rows in a text, which has a point after their traces. @param {string} text @param {RegExp} pattern */
+function keyList(text, pattern) {
+  const found = text.split('_').filter((each) => pattern.test(each)).map((each) => each.replace('.', ':'));
   return found.length ? found : undefined;
 }
 
 export const MOST_NOTES = 50, LONGEST_NOTE = 200;
 
-/** @param {import('./store.js').Note} note */
+/** @param {Note} note */
 function noteText({trace, time, row, text}) {
   return `${trace}.${time}.${row}.${encodeURIComponent(text)}`;
 }
@@ -142,7 +150,7 @@ function noteText({trace, time, row, text}) {
 /** The notes that have a meaning. @param {string} text */
 function notes(text) {
   const found = text.split('|').slice(0, MOST_NOTES).flatMap((each) => {
-    const parts = /^([01])\.(\d{1,16})\.([lpnr][\d-]+)\.(.+)$/s.exec(each);
+    const parts = /^([01])\.(\d{1,16})\.([lpnr][\d_-]+)\.(.+)$/s.exec(each);
     try {
       return parts ? [{trace: Number(parts[1]), time: Number(parts[2]), row: parts[3], text: decodeURIComponent(parts[4]).slice(0, LONGEST_NOTE)}] : [];
     } catch {

@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A counter of all rows over time.
 
-/**
- * Lowest, mean and highest value by row and column of a window, as the server sends them; NaN: no value so far.
- * @typedef {object} Curves
- * @property {Map<string, number>} index number of each row by its key
- * @property {ArrayLike<number>} low
- * @property {ArrayLike<number>} mean
- * @property {ArrayLike<number>} high
- * @property {number} bins
- * @property {number} begin ns
- * @property {number} end
- * @property {string} name
- * @property {string} unit
- * @property {{least: number, most: number}} scale of all rows
- */
-
 /** The lowest and the highest value of all rows, since all curves have one scale.
  * @param {ArrayLike<number>} low @param {ArrayLike<number>} high */
 export function scaleOf(low, high) {

@@ -5,16 +5,6 @@ import {duration} from './time.js';
 
 export const READY = 0, BLOCKED = 1;
 
-/**
- * The times of rows, as the server sends them (timeline/off_core.py).
- * @typedef {object} OffCore
- * @property {Map<string, number>} index number of each row by its key
- * @property {Record<string, ArrayLike<number>>} columns ready and blocked by row and bin; single times
- * @property {string[]} texts
- * @property {number} bins
- * @property {number} begin ns @property {number} end
- */
-
 /** The runs of bins of a row with about the same share of a kind: first bin, last bin + 1, and share from 0 to 1.
  * @param {OffCore} off @param {string} key @param {number} kind @returns {[number, number, number][]} */
 export function sharesOf(off, key, kind) {

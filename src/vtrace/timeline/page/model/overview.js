@@ -6,22 +6,19 @@ import {BINS} from './tiles.js';
 /** Columns of the overview. */
 export const COLUMNS = 512;
 
-/** @typedef {{classes: Float32Array[], waits: Float32Array[]}} Overview by class and column, 1: the time of all rows; waits: the
- *   part of a class in calls that wait, as far as tiles know */
-
 /** @param {{tile: any, level: number, number: number, from: number, to: number}[][]} rows the tiles of each row, with their part
  *   of the run, ns
- * @param {number} length ns of the run @param {number} classes
+ * @param {number} length ns of the run @param {number} classes @param {number[]} [weights] of the rows
  * @returns {Overview} */
-export function overviewOf(rows, length, classes) {
+export function overviewOf(rows, length, classes, weights = rows.map(() => 1)) {
   const [found, waits] = [0, 1].map(() => Array.from({length: classes}, () => new Float32Array(COLUMNS)));
-  const wide = length / COLUMNS, whole = 255 * Math.max(1, rows.length);
-  for (const {tile, level, number, from, to} of rows.flat()) {
+  const wide = length / COLUMNS, whole = 255 * Math.max(1, weights.reduce((a, b) => a + b, 0));
+  for (const [row, pieces] of rows.entries()) for (const {tile, level, number, from, to} of pieces) {
     const first = Math.max(0, Math.ceil(from / wide - 0.5)), last = Math.min(COLUMNS, Math.ceil(to / wide - 0.5));
     for (let column = first; column < last; column += 1) {
       const bin = Math.floor(((column + 0.5) * wide) / 2 ** level) - number * BINS;
-      for (const [each, shares] of tile.classes) found[each][column] += shares[bin] / whole;
-      for (const [each, shares] of tile.waiting) waits[each][column] += shares[bin] / whole;
+      for (const [each, shares] of tile.classes) found[each][column] += (weights[row] * shares[bin]) / whole;
+      for (const [each, shares] of tile.waiting) waits[each][column] += (weights[row] * shares[bin]) / whole;
     }
   }
   return {classes: found, waits};

@@ -3,13 +3,6 @@
 
 export const OUTLIER = 0, WAIT = 1;
 
-/**
- * The rare calls of rows, as the server sends them, ascending by row and time.
- * @typedef {object} Rare
- * @property {Map<string, number>} index number of each row by its key
- * @property {Record<string, ArrayLike<number>>} columns row, kind, location, begin, end, depth, region, size
- */
-
 /** The number of a row's first mark, and the number of its last mark + 1. @param {Rare} rare @param {string} key */
 export function ofRow(rare, key) {
   const number = rare.index.get(key), {row} = rare.columns;

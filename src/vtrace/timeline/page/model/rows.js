@@ -3,29 +3,6 @@
 
 import {NO_LEVEL} from './tiles.js';
 
-/**
- * @typedef {object} Row
- * @property {number} trace
- * @property {string} key the row's name on the server: l3, p0, n1, r0-7
- * @property {string} name
- * @property {number} location of a row with one location, else -1
- * @property {number[]} places of the row's locations in the order of the trace
- * @property {number} finest level of tiles
- * @property {boolean} first true for the first row of a process
- */
-
-/**
- * @typedef {object} TraceRows as the server describes them
- * @property {number[]} locations
- * @property {string[]} names
- * @property {number[]} processes
- * @property {Record<string, string>} process_names
- * @property {Record<string, number>} process_nodes
- * @property {string[]} nodes
- */
-
-/** @typedef {'thread' | 'process' | 'node'} Fold */
-
 /** The rows of a trace.
  * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
  * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread
@@ -107,6 +84,30 @@ export function fullName(rows, place) {
   return name.startsWith('  ') ? `${processName(rows, rows.processes[place])}, ${name.trim()}` : name;
 }
 
+/** The rows at the top that a person has pinned, alone or with their process, and the others. @param {Row[]} every
+ * @param {TraceRows} rows @param {string[]} pins trace and key, as 0:l3, 0:p0 */
+export function withPins(every, rows, pins) {
+  const keys = new Set(pins);
+  /** @param {Row} row */
+  const isPinned = ({trace, key, places}) => keys.has(`${trace}:${key}`) || (places.length > 0 && key[0] !== 'n' && keys.has(`${trace}:p${rows.processes[places[0]]}`));
+  if (!pins.length) return {pinned: [], others: every};
+  /** @param {Row} row */
+  const alone = (row) => (row.name.startsWith('  ') ? {...row, name: fullName(rows, row.places[0])} : row);
+  return {pinned: every.filter(isPinned).map(alone), others: every.filter((row) => !isPinned(row))};
+}
+
+/** Numbers as ranges: 0-3_6-6. @param {number[]} places ascending */
+function ranges(places) {
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const place of places) {
+    const last = found.at(-1);
+    if (last && last[1] === place - 1) last[1] = place;
+    else found.push([place, place]);
+  }
+  return found.map((each) => each.join('-')).join('_');
+}
+
 /** The rows to show: with more rows than `most`, neighbours share a row.
  * @param {Row[]} rows of one trace @param {number} most @returns {Row[]} */
 export function fitted(rows, most) {
@@ -114,11 +115,17 @@ export function fitted(rows, most) {
   const each = Math.ceil(rows.length / Math.max(1, most));
   /** @type {Row[]} */
   const found = [];
-  for (let at = 0; at < rows.length; at += each) {
-    const part = rows.slice(at, at + each);
-    const places = part.flatMap((row) => row.places);
+  for (let at = 0, next = 0; at < rows.length; at = next) {
+    next = at + 1;
+    if (rows[at].alike) { // it stands for others already
+      found.push(rows[at]);
+      continue;
+    }
+    while (next < Math.min(at + each, rows.length) && !rows[next].alike) next += 1;
+    const part = rows.slice(at, next);
+    const places = part.flatMap((row) => row.places).sort((a, b) => a - b);
     found.push({
-      trace: part[0].trace, key: `r${places[0]}-${places[places.length - 1]}`, location: -1, places, first: true,
+      trace: part[0].trace, key: `r${ranges(places)}`, location: -1, places, first: true,
       name: part.length > 1 ? `${part[0].name.trim()} + ${part.length - 1}` : part[0].name,
       finest: Math.max(...part.map((row) => row.finest)),
     });

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Samples: the functions that rows show where no call was recorded, and the room of call stacks in the pane.
 
-/**
- * The functions of rows by bins of a window, as the server sends them.
- * @typedef {object} Leaves
- * @property {Map<string, number>} index number of each row by its key
- * @property {ArrayLike<number>} region by row and bin: 1 + row of the function, 0: none
- * @property {number} bins
- * @property {number} begin ns
- * @property {number} end
- */
-
 /** Neighbouring bins of a row with the same function, as times. @param {Leaves} leaves @param {string} key
  * @returns {{region: number, begin: number, end: number}[]} */
 export function runs(leaves, key) {

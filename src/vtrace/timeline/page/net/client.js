@@ -76,9 +76,6 @@ export class Client {
 /** @type {Record<string, any>} */
 const KINDS = {f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array};
 
-/** @typedef {Float64Array} Column the type for code that reads any column */
-/** @typedef {{columns: Record<string, Column>, notes: any}} Table */
-
 /** @param {ArrayBuffer} bytes @returns {Table} throws for other bytes */
 export function decoded(bytes) {
   const head = new Uint8Array(bytes, 0, Math.min(8, bytes.byteLength));

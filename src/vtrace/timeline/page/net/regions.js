@@ -4,7 +4,7 @@
 /** @typedef {{name: string, file: string, line: number, activity: string, description: string}} Region */
 
 export class Regions {
-  /** @param {import('./client.js').Client} client @param {number} trace @param {() => void} arrived */
+  /** @param {Client} client @param {number} trace @param {() => void} arrived */
   constructor(client, trace, arrived) {
     this.client = client;
     this.trace = trace;

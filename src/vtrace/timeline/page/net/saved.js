@@ -9,8 +9,6 @@ import {bundlesOf, messagesOf, messageTable} from './saved_links.js';
 import {Parts, resampled, tilesOf, unpacked} from './saved_parts.js';
 import {SavedRows} from './saved_rows.js';
 
-/** @typedef {import('./client.js').Table} Table */
-
 /** The client of a saved page, null on a page with a server. */
 export function savedClient() {
   const head = document.getElementById('saved');
@@ -148,6 +146,11 @@ const TABLES = {
     const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => !Number.isNaN(value), none: NaN};
     const columns = Object.fromEntries(['low', 'mean', 'high'].map((name) => [name, resampled(found.columns[name], found.notes.bins, of.meta.saved, words, how)]));
     return {columns, notes: {bins: words.bins, lines: found.notes.lines}};
+  },
+  sums: async (client, trace, {text}) => {
+    if (text) return void client.complain('This file has no times of a search: open the trace with vtrace view.');
+    const found = await client.parts.table(`${trace} sums`), {from, to} = client.metas[trace].saved;
+    return found && {...found, notes: {length: to - from}};
   },
   samples: ({parts}, trace, {location}) => parts.table(`${trace} samples ${location}`),
   counters: async (client, trace, {rows}) => {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of a saved page: those of a window, as lines or joined to bundles, as the server sends them.
 
-/** @typedef {import('./saved_parts.js').Ints} Ints */
 /** @typedef {{rows: Map<number, number>, from: number, to: number, lines: number, smallest: number, tag: string, comm: number}} Asked
  *   rows: the row of each location */
 

@@ -4,8 +4,6 @@
 import {BINS} from '../model/tiles.js';
 import {decoded} from './client.js';
 
-/** @typedef {import('./client.js').Table} Table */
-/** @typedef {Record<string, Float64Array>} Ints */
 /** @typedef {{places: Record<string, [number, number]>, bytes: Uint8Array}} Packed */
 
 export class Parts {

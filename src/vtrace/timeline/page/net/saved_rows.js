@@ -28,10 +28,11 @@ export class SavedRows {
   /** The places of each row of a request. @param {string} keys @returns {number[][]} */
   placesOf(keys) {
     return (keys ? keys.split(',') : []).map((key) => {
-      const range = /^r(\d+)-(\d+)$/.exec(key);
-      if (!range) return this.places.get(key) ?? [];
-      const first = Number(range[1]), last = Math.min(Number(range[2]), this.meta.rows.locations.length - 1);
-      return Array.from({length: Math.max(0, last - first + 1)}, (_, n) => first + n);
+      if (key[0] !== 'r') return this.places.get(key) ?? [];
+      return key.slice(1).split('_').map((range) => range.split('-').map(Number)).flatMap(([first, end]) => {
+        const last = Math.min(end, this.meta.rows.locations.length - 1);
+        return Array.from({length: Math.max(0, last - first + 1)}, (_, n) => first + n);
+      });
     });
   }
 

@@ -3,34 +3,12 @@
 
 import {BINS, numbers, span} from '../model/tiles.js';
 
-/**
- * @typedef {object} Tile of one row: 256 bins
- * @property {Uint32Array} region 1 + row of the region with the most time, 0: none
- * @property {Uint8Array} share the region's share of the time; 255: all
- * @property {Uint32Array} events
- * @property {Uint8Array} depth
- * @property {[number, Uint8Array][]} classes shares of the classes with time
- * @property {[number, Uint8Array][]} waiting shares of the classes in calls that wait
- * @property {Uint8Array} best the class with the most time
- * @property {Uint8Array} idles 1: this class mostly waits
- * @property {Uint8Array} total share of all classes
- */
-/**
- * @typedef {object} Calls of a row in a tile's time
- * @property {Float64Array} begin
- * @property {Float64Array} end
- * @property {Int32Array} region
- * @property {Int32Array} depth
- * @property {Float64Array} exclusive
- * @property {Int32Array} [calls] their number in each piece: short ones share a piece
- */
-
 /** @typedef {{group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]}} Job */
 
 const ROOM = 60000, TOGETHER = 128, LANES = 3;
 
 export class TileStore {
-  /** @param {import('./client.js').Client} client @param {number} trace @param {() => void} arrived */
+  /** @param {Client} client @param {number} trace @param {() => void} arrived */
   constructor(client, trace, arrived) {
     this.client = client;
     this.trace = trace;

@@ -8,8 +8,6 @@ import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
 import {bytes, count, duration} from '../model/time.js';
 import {exportPicture, savePage} from './share.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** @param {App} app */
 export function installBar(app) {
   const {store, traces} = app, {state} = store;
@@ -21,6 +19,9 @@ export function installBar(app) {
     },
   });
   const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
+  const orders = [['', 'by rank'], ['alike', 'alike joined'], ['wait', 'by waits'], ['found', 'by search'], ...traces[0].meta.classes.map((/** @type {any} */ one, /** @type {number} */ number) => [`c${number}`, `by ${one.name}`])];
+  const order = choice('order', 'Order', /** @type {[string, string][]} */ (orders), state.order, (value) => store.set({order: value, apart: [], scroll: 0}));
+  order.title = 'By the time in the window, the largest first; alike joined: one row stands for all that spend it alike';
   const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
   const rare = choice('rare', 'Marks', [['auto', 'auto'], ['all', 'all'], ['none', 'none']], state.rare, (value) => store.set({rare: /** @type {any} */ (value)}));
   rare.title = 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.';
@@ -34,7 +35,7 @@ export function installBar(app) {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
-  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour,
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, order, colour,
     menu('show', 'Show', rare, messages, collectives, counters.length > 0 && curve, ...toggles), filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
     button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window', 'data-needs': 'server'}),
@@ -60,6 +61,7 @@ export function installBar(app) {
   store.subscribe((now) => {
     if (document.activeElement !== search) search.value = now.search;
     fold.querySelector('select').value = now.fold;
+    order.querySelector('select').value = now.order;
     colour.querySelector('select').value = now.colour;
     rare.querySelector('select').value = now.rare;
     curve.querySelector('select').value = now.curve;
@@ -69,7 +71,7 @@ export function installBar(app) {
   });
 }
 
-/** @param {import('../model/curves.js').Curves} curves */
+/** @param {Curves} curves */
 function scaleText(curves) {
   const {least, most} = curves.scale;
   return least <= most ? `${short(curves.name)}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${short(curves.name)}: no values here`;
@@ -92,7 +94,7 @@ export function choice(id, label, items, value, change) {
 }
 
 /** A menu that opens below its name; Escape and the loss of the focus close it. @param {string} id @param {string} text
- * @param {...import('./dom.js').Child} items */
+ * @param {...Child} items */
 function menu(id, text, ...items) {
   const made = element('details', {className: 'menu', id, onkeydown: (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Escape' && made.open) {

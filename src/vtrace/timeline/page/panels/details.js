@@ -5,8 +5,6 @@ import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
 import {button, element} from './dom.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** @param {App} app @param {number} trace @param {number} location */
 export function nameOf(app, trace, location) {
   const {rows} = app.traces[trace].meta, place = rows.locations.indexOf(location);
@@ -16,7 +14,7 @@ export function nameOf(app, trace, location) {
 /** @param {App} app @param {any} found as the server describes the call @param {number} trace */
 export function detailsOf(app, found, trace) {
   const {source} = found, long = found.end - found.begin;
-  /** @type {[string, import('./dom.js').Child][]} */
+  /** @type {[string, Child][]} */
   const facts = [
     ['region', source.name], ['class', source.activity],
     ['source', source.file && `${source.file}${source.line ? `:${source.line}` : ''}`],
@@ -64,7 +62,7 @@ function collective(app, one, trace) {
     button('go to the last', async () => app.chooseCall(trace, await app.client.json('at', {trace, location: one.last, time: one.last_begin}, 'at'))));
 }
 
-/** @param {import('../app.js').App} app @param {number} trace */
+/** @param {App} app @param {number} trace */
 export function histogram(app, trace) {
   const {found} = app.traces[trace], {search} = app.store.state;
   if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
@@ -91,7 +89,7 @@ function place(frame) {
   return frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`;
 }
 
-/** @param {import('../app.js').App} app @param {any} found as the server describes the sample @param {number} trace */
+/** @param {App} app @param {any} found as the server describes the sample @param {number} trace */
 export function sampleOf(app, found, trace) {
   const leaf = found.path[found.path.length - 1];
   /** @type {[string, string][]} */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes elements. Texts of a trace become text nodes, never markup.
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
-
 /** @param {string} id @returns {HTMLElement} */
 export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));

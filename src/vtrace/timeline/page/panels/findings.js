@@ -6,14 +6,12 @@ import {around, duration} from '../model/time.js';
 import {element, fill} from './dom.js';
 import {table} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** The finding that is open: trace and text, since a finding has no number of its own. */
 let open = '';
 /** The facts of its call. */
 const evidence = element('div', {id: 'evidence'});
 
-/** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
+/** @param {App} app @param {Table} found @param {number} trace */
 export function findings(app, found, trace) {
   const {lines, findings: rows} = found.notes;
   const key = (/** @type {number} */ row) => `${trace} ${rows[row].text}`;

@@ -12,7 +12,7 @@ import {fromSamples, regionName, withNames} from './tables.js';
 
 const HIGH = 17;
 
-/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found @param {number} trace */
+/** @param {App} app @param {Table} found @param {number} trace */
 export function flame(app, found, trace) {
   const paths = /** @type {any} */ (found.columns);
   let root = 0;

@@ -8,23 +8,6 @@ import {heat} from '../model/colours.js';
 import {placesOf, processName} from '../model/rows.js';
 import {element, fill} from './dom.js';
 
-/** @typedef {import('../app.js').App} App */
-/**
- * @typedef {object} Heat
- * @property {string} id
- * @property {string} label of the picture for screen readers
- * @property {[string, string]} axes of the rows and of the columns
- * @property {number} down number of rows
- * @property {number} across number of columns
- * @property {number[]} values (down, across), row by row; NaN: no cell
- * @property {(value: number) => string} text
- * @property {[(row: number) => string, (column: number) => string]} numbers at the axes
- * @property {(row: number, column: number) => string} name
- * @property {Set<number>} markedRows
- * @property {Set<number>} markedColumns
- * @property {(row: number, column: number) => void} press
- */
-
 const LEFT = 62, TOP = 34, SIDE = 340, WIDTH = LEFT + SIDE + 8, LEGEND = 46, STEPS = 60, HIGHEST = 24, LABEL = 26;
 /** The scale of the colours covers at least this factor: nearly equal numbers look alike. */
 const SPAN = 4, PALE = 0.1;

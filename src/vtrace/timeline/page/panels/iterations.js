@@ -8,15 +8,13 @@ import {nameOf} from './details.js';
 import {regionName, withNames} from './tables.js';
 import {named, table, times} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-
 const HIGH = 90;
 /** All processes take alike where the mean is at least this part of the longest: then none is longest. */
 const EVEN = 0.95;
 /** The iteration of each trace that is compared with the median one. @type {number[]} */
 const chosen = [];
 
-/** @param {App} app @param {import('../net/client.js').Table} found @param {number} trace */
+/** @param {App} app @param {Table} found @param {number} trace */
 export function iterations(app, found, trace) {
   const {columns: c, notes} = found;
   if (!notes.region) return element('p', {className: 'hint'}, 'No call repeats on all processes often enough to be an iteration.');
@@ -81,7 +79,7 @@ function drawStrip(made, c, slow, median) {
 }
 
 /** Exclusive times of an iteration beside those of the median one, by class and by region, summed over all rows.
- * @param {App} app @param {number} trace @param {import('../net/client.js').Table} found @param {Element} place */
+ * @param {App} app @param {number} trace @param {Table} found @param {Element} place */
 async function sideBySide(app, trace, found, place) {
   const {columns: c, notes} = found, at = chosen[trace];
   const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${trace} ${n}`)));

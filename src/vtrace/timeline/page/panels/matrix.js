@@ -9,9 +9,6 @@ import {element, fill} from './dom.js';
 import {heatmap, pickProcesses, pickedProcesses, processAxis} from './heatmap.js';
 import {counts, sizes, table, times} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-/** @typedef {import('../net/client.js').Table} Table */
-
 /** The most lines of operations. */
 const MOST = 40;
 /** Name -> value of the sums of a cell, the value as text.

@@ -9,8 +9,6 @@ import {button, element, fill} from './dom.js';
 import {nameOf} from './details.js';
 import {table, times} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-
 /** Asks for the text of a note at the mouse, else at the selection, else in the middle of the window. @param {App} app */
 export function addNote(app) {
   const {state} = app.store, l = app.layout, {hover} = app;
@@ -43,7 +41,7 @@ export function notes(app) {
   ], every.length, {id: 'notes-table', press: (row) => goTo(app, every[row])}));
 }
 
-/** Shows the time of a note, with the window's length. @param {App} app @param {import('../model/store.js').Note} note */
+/** Shows the time of a note, with the window's length. @param {App} app @param {Note} note */
 function goTo(app, note) {
   const {begin, end, shift} = app.store.state, wide = end - begin, at = note.time + (shift[note.trace] ?? 0);
   if (at < begin || at > end) app.show({begin: at - wide / 2, end: at + wide / 2});

@@ -16,8 +16,7 @@ import {notes} from './notes.js';
 import {ranks} from './ranks.js';
 import {installSide} from './side.js';
 
-/** @typedef {import('../app.js').App} App */
-/** @typedef {(app: App, table: import('../net/client.js').Table, trace: number) => Node} Panel */
+/** @typedef {(app: App, table: Table, trace: number) => Node} Panel */
 
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {

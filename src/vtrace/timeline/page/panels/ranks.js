@@ -13,7 +13,7 @@ import {table, times} from './table.js';
 
 let chosenClass = 1;
 
-/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found @param {number} trace */
+/** @param {App} app @param {Table} found @param {number} trace */
 export function ranks(app, found, trace) {
   const c = found.columns, {processes, classes, grid} = found.notes, {meta} = app.traces[trace];
   const used = Array.from({length: classes}, (_, n) => n).filter((n) => Array.from({length: processes}, (_, p) => c.ns[p * classes + n]).some((ns) => ns > 0));
@@ -34,7 +34,7 @@ export function ranks(app, found, trace) {
 const TALL = 300;
 
 /** Bars of all classes, a line for each process; many processes share lines of a pixel, with their mean.
- * @param {import('../app.js').App} app @param {any} found @param {number[]} known */
+ * @param {App} app @param {any} found @param {number[]} known */
 function bars(app, found, known) {
   const {classes} = found.notes, {ns} = found.columns, width = 420, each = Math.ceil(known.length / TALL);
   const lines = Array.from({length: Math.ceil(known.length / each)}, (_, line) => known.slice(line * each, (line + 1) * each));
@@ -60,7 +60,7 @@ function bars(app, found, known) {
 }
 
 /** The chosen class on the largest grid; a grid of three dimensions as planes side by side.
- * @param {import('../app.js').App} app @param {any} found @param {number} trace */
+ * @param {App} app @param {any} found @param {number} trace */
 function gridOf(app, found, trace) {
   const {process, x, y, z, ns} = found.columns, {classes, grid} = found.notes, {meta} = app.traces[trace];
   const [a, b, d] = [grid.lengths[0] || 1, grid.lengths[1] || 1, grid.lengths[2] || 1];

@@ -14,8 +14,6 @@ import {duration} from '../model/time.js';
 import {byId, element, fill} from './dom.js';
 import {save} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-
 const TITLE = 26, LINE = 18, GAP = 14, LETTER = 6.2;
 
 /** The title of the picture: the runs and the window. @param {App} app */

@@ -9,18 +9,6 @@ const MOST = 300;
 /** The end of a name that stays when the middle does not fit. */
 const TAIL = 10;
 
-/**
- * @typedef {object} TableColumn
- * @property {string} head
- * @property {string} [title]
- * @property {string} [unit] of the values in a copied table
- * @property {boolean} [tight] short words, which are never cut
- * @property {boolean} [hidden] only in a copied or saved table
- * @property {(row: number) => number | string} value the value to sort by
- * @property {(row: number) => number | string} [raw] the value to copy, if it differs
- * @property {(row: number) => import('./dom.js').Child} [show]
- */
-
 /** @param {string} head @param {(row: number) => number} value @param {Partial<TableColumn>} [more] @returns {TableColumn} */
 export function times(head, value, more = {}) {
   return {head, value, show: (row) => duration(value(row)), unit: 'ns', ...more};

@@ -5,9 +5,6 @@ import {count, duration} from '../model/time.js';
 import {element} from './dom.js';
 import {counts, named, sizes, table, times} from './table.js';
 
-/** @typedef {import('../app.js').App} App */
-/** @typedef {import('../net/client.js').Table} Table */
-
 /** @param {App} app @param {number} trace @param {number} region */
 export function regionName(app, trace, region) {
   return app.traces[trace].regions.name(region) || `region ${region}`;
@@ -29,34 +26,21 @@ export function withNames(app, trace, regions, draw) {
 
 /** @param {App} app @param {Table} found @param {number} trace */
 export function profile(app, found, trace) {
-  if (found.columns.samples) return sampledProfile(app, found, trace);
-  const c = found.columns, whole = c.exclusive.reduce((/** @type {number} */ sum, /** @type {number} */ ns) => sum + ns, 0) || 1;
-  const {classes} = app.traces[trace].meta;
-  return withNames(app, trace, c.region, () => table([
-    {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
+  const c = found.columns, whole = c.exclusive.reduce((sum, ns) => sum + ns, 0) || 1, sampled = Boolean(c.samples);
+  const {classes} = app.traces[trace].meta, name = (/** @type {number} */ row) => regionName(app, trace, c.region[row]);
+  /** @type {TableColumn[]} */
+  const sources = !sampled ? [] : [{head: 'from', title: 'source of the times', tight: true, value: (row) => (c.estimated[row] ? 'samples' : 'calls')}, counts('samples', (row) => c.samples[row])];
+  const single = sampled ? [] : [times('mean', (row) => c.total[row] / Math.max(1, c.calls[row])), times('max', (row) => c.max[row])];
+  const make = () => table([
+    {head: 'region', value: name, show: (row) => named(name(row), classes[c.class[row]]?.colour)},
+    ...sources,
     counts('calls', (row) => c.calls[row]),
     times('exclusive', (row) => c.exclusive[row], {title: 'without the time of callees'}),
     {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
     times('inclusive', (row) => c.inclusive[row]),
-    times('mean', (row) => c.total[row] / Math.max(1, c.calls[row])),
-    times('max', (row) => c.max[row]),
-  ], c.region.length, {sort: 2, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, panel: 'histogram'})}));
-}
-
-/** The profile of a trace with samples: a column shows the source of the times. @param {App} app @param {Table} found
- * @param {number} trace */
-function sampledProfile(app, found, trace) {
-  const c = found.columns, whole = c.exclusive.reduce((sum, ns) => sum + ns, 0) || 1;
-  const {classes} = app.traces[trace].meta;
-  return withNames(app, trace, c.region, () => element('div', {}, fromSamples(found), table([
-    {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
-    {head: 'from', title: 'source of the times', tight: true, value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
-    counts('samples', (row) => c.samples[row]),
-    counts('calls', (row) => c.calls[row]),
-    times('exclusive', (row) => c.exclusive[row], {title: 'without the time of callees'}),
-    {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
-    times('inclusive', (row) => c.inclusive[row]),
-  ], c.region.length, {sort: 4, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, ...(c.calls[row] ? {panel: 'histogram'} : {})})})));
+    ...single,
+  ], c.region.length, {sort: 2 + sources.length, id: 'profile', press: (row) => app.store.set({search: name(row), exact: true, ...(!sampled || c.calls[row] ? {panel: 'histogram'} : {})})});
+  return withNames(app, trace, c.region, () => (sampled ? element('div', {}, fromSamples(found), make()) : make()));
 }
 
 /** The source of the times of a trace with samples. @param {Table} found of profile or flame */
@@ -86,7 +70,7 @@ function signed(ns) {
   return `${ns > 0 ? '+' : ''}${duration(ns, 3)}`;
 }
 
-/** @param {import('../app.js').App} app @param {import('../net/client.js').Table} found */
+/** @param {App} app @param {Table} found */
 export function compare(app, found) {
   const c = found.columns, {names} = found.notes, {classes} = app.traces[0].meta, titles = app.traces.map(({meta}) => meta.title);
   /** @param {number} row */

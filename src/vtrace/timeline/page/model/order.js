@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The order of rows by their times in the window, and clusters of alike rows.
+
+import {fullName} from './rows.js';
+
+/** Alike rows differ by at most this part of the window; if this leaves more than MOST clusters, by twice as much, and so on. */
+const NEAR = 0.05, MOST = 32;
+
+/** The rows in an order; names stand alone.
+ * @param {Row[]} rows @param {TraceRows} of @param {string} order c1: by time in class 1, wait, found, alike; '': as they are
+ * @param {Sums | undefined} sums undefined: not known so far @param {string[]} apart trace and key of rows that are joined with none */
+export function inOrder(rows, of, order, sums, apart) {
+  if (!order || !sums) return rows;
+  const alone = rows.map((row) => (row.name.startsWith('  ') ? {...row, name: fullName(of, row.places[0])} : row));
+  const locations = of.locations.length, kinds = sums.kinds.length / locations;
+  if (order === 'alike') return joined(alone, alone.map((row) => meanOf(row, sums.regions, sums.regions.length / locations).map((ns) => ns / sums.length)), new Set(apart));
+  const wide = order === 'found' ? 1 : kinds;
+  const values = alone.map((row) => {
+    const mine = meanOf(row, order === 'found' ? sums.found : sums.kinds, wide), number = Number(order.slice(1));
+    return order === 'found' ? mine[0] : order === 'wait' ? mine.slice(kinds / 2).reduce((a, b) => a + b, 0) : mine[number] + mine[kinds / 2 + number];
+  });
+  return [...alone.keys()].sort((a, b) => values[b] - values[a] || a - b).map((at) => alone[at]);
+}
+
+/** The means of the values of a row's locations. @param {Row} row @param {ArrayLike<number>} values @param {number} wide values of a location */
+function meanOf({places}, values, wide) {
+  const found = new Float64Array(wide);
+  for (const place of places) for (let at = 0; at < wide; at += 1) found[at] += values[place * wide + at] / places.length;
+  return found;
+}
+
+/** One row for each cluster, the largest cluster first, then the odd ones; after a row of `apart`, all rows of its cluster.
+ * @param {Row[]} rows @param {Float64Array[]} shares by row and region @param {ReadonlySet<string>} apart */
+function joined(rows, shares, apart) {
+  return clusters(shares, NEAR).flatMap((members) => {
+    const [head, ...others] = members.map((at) => rows[at]);
+    if (!others.length) return [head];
+    const isOpen = apart.has(`${head.trace}:${head.key}`), name = `${head.name} and ${others.length} alike`;
+    return isOpen ? [{...head, name, alike: 1}, ...others.map((row) => ({...row, name: `  ${row.name}`}))] : [{...head, name, alike: members.length}];
+  });
+}
+
+/** The numbers of alike rows, each cluster with the row first to which the others are alike.
+ * @param {Float64Array[]} shares by row and region @param {number} near @returns {number[][]} */
+export function clusters(shares, near) {
+  /** @type {number[][]} */
+  const found = [];
+  for (const [at, mine] of shares.entries()) {
+    const known = found.find(([first]) => distance(shares[first], mine) <= near);
+    if (known) known.push(at);
+    else if (found.length === MOST) return clusters(shares, 2 * near);
+    else found.push([at]);
+  }
+  return found.sort((a, b) => b.length - a.length || a[0] - b[0]);
+}
+
+/** The part of the window in which two rows do not do the same. @param {Float64Array} a @param {Float64Array} b */
+function distance(a, b) {
+  let more = 0, less = 0;
+  for (let at = 0; at < a.length; at += 1) {
+    if (a[at] > b[at]) more += a[at] - b[at];
+    else less += b[at] - a[at];
+  }
+  return Math.max(more, less);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The order of rows by their times, and clusters of alike rows.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
+import {clusters, inOrder} from '../../src/vtrace/timeline/page/model/order.js';
+import {withPins} from '../../src/vtrace/timeline/page/model/rows.js';
+import {INITIAL} from '../../src/vtrace/timeline/page/model/store.js';
+
+/** Three processes with a location each, the first with two. */
+const OF = {
+  locations: [4, 7, 9, 5], names: ['master', 'omp 1', 'main', 'main'], processes: [0, 0, 1, 2],
+  process_names: {0: 'Rank 0', 1: 'Rank 1', 2: 'Rank 2'}, process_nodes: {0: 0, 1: 0, 2: 0}, nodes: ['n1'],
+};
+const NAMES = ['Rank 0, master', '  omp 1', 'Rank 1', 'Rank 2'];
+const ROWS = OF.locations.map((location, place) => ({trace: 0, key: `l${location}`, name: NAMES[place], location, places: [place], finest: 0}));
+/** Two classes: work, and waits in the second one. */
+const SUMS = {
+  key: '', length: 100, kinds: [50, 0, 0, 10, 80, 0, 0, 20, 51, 0, 0, 10, 30, 0, 0, 60], regions: [50, 10, 80, 20, 51, 10, 30, 60], found: [0, 0, 3, 1],
+};
+
+test('rows in the order of a class, of waits, of a search; equal ones by rank', () => {
+  const order = (name) => inOrder(ROWS, OF, name, SUMS, []).map(({name: each}) => each);
+  assert.deepEqual(order('c0'), ['Rank 0, omp 1', 'Rank 1', 'Rank 0, master', 'Rank 2']);
+  assert.deepEqual(order('wait'), ['Rank 2', 'Rank 0, omp 1', 'Rank 0, master', 'Rank 1']);
+  assert.deepEqual(order('c1'), order('wait'));
+  assert.deepEqual(order('found'), ['Rank 1', 'Rank 2', 'Rank 0, master', 'Rank 0, omp 1']);
+  assert.equal(inOrder(ROWS, OF, '', SUMS, []), ROWS);
+  assert.equal(inOrder(ROWS, OF, 'c0', undefined, []), ROWS);
+});
+
+test('a folded row counts with the mean of its locations', () => {
+  const process = {...ROWS[0], key: 'p0', name: 'Rank 0', location: -1, places: [0, 1]};
+  assert.deepEqual(inOrder([ROWS[2], process], OF, 'c0', SUMS, []).map(({key}) => key), ['p0', 'l9']);
+});
+
+test('alike rows are one, with their number; opened, all of them follow it', () => {
+  const shown = (apart) => inOrder(ROWS, OF, 'alike', SUMS, apart).map(({key, name, alike}) => [key, name, alike]);
+  const others = [['l7', 'Rank 0, omp 1', undefined], ['l5', 'Rank 2', undefined]];
+  assert.deepEqual(shown([]), [['l4', 'Rank 0, master and 1 alike', 2], ...others]);
+  assert.deepEqual(shown(['0:l4']), [['l4', 'Rank 0, master and 1 alike', 1], ['l9', '  Rank 1', undefined], ...others]);
+});
+
+test('never more than 32 clusters, whatever the rows', () => {
+  const shares = Array.from({length: 10000}, (_, at) => Float64Array.of((at * 7919 % 10000) / 10000, 0.1));
+  const found = clusters(shares, 0.001);
+  assert.ok(found.length > 4 && found.length <= 32, String(found.length));
+  assert.deepEqual(found.flat().sort((a, b) => a - b), [...shares.keys()]);
+  assert.deepEqual(found, clusters(shares, 0.001));
+  assert.ok(found.every((one, at) => !at || one.length <= found[at - 1].length));
+  assert.deepEqual(clusters([Float64Array.of(0.2), Float64Array.of(0.9), Float64Array.of(0.21)], 0.05), [[0, 2], [1]]);
+});
+
+test('pinned rows, alone and with their process, and their place in the address', () => {
+  const keys = (pins) => Object.values(withPins(ROWS, OF, pins)).map((rows) => rows.map(({key}) => key).join());
+  assert.deepEqual(keys([]), ['', 'l4,l7,l9,l5']);
+  assert.deepEqual(keys(['0:l7']), ['l7', 'l4,l9,l5']);
+  assert.deepEqual(keys(['0:p0', '1:l5']), ['l4,l7', 'l9,l5']);
+  assert.equal(withPins(ROWS, OF, ['0:l7']).pinned[0].name, 'Rank 0, omp 1');
+  const state = {...INITIAL, pins: ['0:l7', '1:p0'], order: 'alike', apart: ['0:l4']};
+  assert.deepEqual(values(fragment(state)), {begin: 0, end: 1, pins: state.pins, order: 'alike', apart: state.apart, panel: 'profile'});
+  assert.deepEqual(values('pin=0.l7_0.r1-2_x&order=none&apart=1.l2', 1), {pins: ['0:l7'], apart: []});
+});
