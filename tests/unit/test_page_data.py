@@ -28,6 +28,7 @@ from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
 from vtrace.timeline.answers import BadRequest, Outdated
 from vtrace.timeline.call_store import LocationCalls
+from vtrace.timeline.saved_data import PANELS
 
 
 def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:
@@ -308,6 +309,16 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
     for region, ns in zip(flame["region"][1:], flame["exclusive"][1:], strict=True):
         own[region] += ns
     assert own == paths
+
+
+def test_panels_of_one_pass(asked: Asked, trace: reader.Trace) -> None:
+    """A saved page reads the events once for its panels: they are those that each read the events."""
+    shown, locations = asked.site.shown[0], asked.site.shown[0].rows.of("")
+    for window in ((0, trace.length), (trace.length // 4, trace.length // 2)):
+        alone = [shown.panels.answer(name, window, locations).data for name in PANELS]
+        with shown.panels.together(window, locations):
+            assert [shown.panels.answer(name, window, locations).data for name in PANELS] == alone
+            assert shown.panels.answer("profile", (0, 1), locations).data != alone[PANELS.index("profile")]
 
 
 def test_iterations_whatever_the_window(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
+from vtrace.analysis.questions import messages
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 
@@ -33,6 +34,21 @@ def made(where: Path, events: dict[int, list[tuple[Any, ...]]]) -> Trace:
     for number, name in enumerate(("ALLOCATION_SIZE", "DEALLOCATION_SIZE", "RESULT_ADDRESS")):
         archive.define("Attribute", number, name, "", 4)
     return Trace(archive.close())
+
+
+def test_messages_of_many_locations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locations are matched together or one after the other: a request's number means another post on each of them."""
+    post, receive = (1, "MpiIrecvRequest", 5), (20, "MpiIrecv", 0, 0, 7, 10, 5)
+    sends = [(2 + n, "MpiSend", rank, 0, 7, 10 * n) for rank in (1, 2, 3) for n in (1, 2)]
+    later = (10, "MpiRecv", 0, 0, 7, 20)
+    events = {0: sorted(sends), 1: [post, later, receive], 2: [later, (11, *post[1:]), receive], 3: [post, receive]}
+    found = []
+    for number, many in enumerate((1, 4, 1 << 16)):
+        monkeypatch.setattr(messages, "_MANY", many)
+        table = made(tmp_path / f"{number}", events).messages()
+        pairs = zip(table["receiver"].tolist(), table["send"].tolist(), table["receive"].tolist(), strict=True)
+        found.append([*sorted(pairs), table.unmatched_sends])
+    assert found == 3 * [[(1, 3, 20), (1, 4, 10), (2, 3, 10), (2, 4, 20), (3, 3, 20), 1]]
 
 
 @pytest.fixture(params=[1, 2, 3, 1 << 16])

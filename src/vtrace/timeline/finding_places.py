@@ -30,7 +30,8 @@ def guilty(trace: Source, finding: Finding) -> list[int]:
     for match in _RANKS.finditer(finding.culprit):
         mine = np.flatnonzero(np.isin(process, np.flatnonzero(np.isin(ranks, _numbers(match[1])))) & ~helper).tolist()
         rest = finding.culprit[match.end() :]
-        found += [row for row in mine if re.match(rf", {re.escape(names[row])}(?!\w)", rest)] or mine
+        of_thread = [row for row in mine if rest.startswith(f", {names[row]}")]
+        found += [row for row in of_thread if re.match(rf", {re.escape(names[row])}(?!\w)", rest)] or mine
     if not found and trace.processes.rows > 1:
         named = [row for row, name in enumerate(trace.processes["name"].tolist()) if _is_in(name, finding.culprit)]
         found = np.flatnonzero(np.isin(process, named) & ~helper).tolist()
@@ -59,4 +60,6 @@ def _numbers(text: str) -> list[int]:
 
 
 def _is_in(name: str, text: str) -> bool:
-    return len(name) >= _SHORTEST and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    if len(name) < _SHORTEST or name not in text:  # quick, and enough for most of thousands of names
+        return False
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

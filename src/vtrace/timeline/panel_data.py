@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,6 +63,7 @@ class PanelData:
     ) -> None:  # fmt: skip
         self._trace, self._findings, self._diagnosis, self._sampled = trace, findings, diagnosis, sampled
         self._found: Sequence[Any] | None = None
+        self._asked: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._of_run, "findings_here": self._of_part, "profile": self._profile, "flame": self._flame,
             "matrix": self._matrix, "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
@@ -76,8 +78,25 @@ class PanelData:
             raise BadRequest(f"{name} is not a panel")
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
+    @contextmanager
+    def together(self, window: tuple[int, int], locations: Sequence[int]) -> Iterator[None]:
+        """Reads the events once for all panels of a window and locations; inside, these panels take their answers from
+        this pass."""
+        part = Selection.of(*window, locations)
+        costs: AnyQuestion = CostQuestion() if self._sampled else CallTree()
+        questions: list[AnyQuestion] = [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io()]
+        ask(self._trace, questions, part)
+        self._asked = {(type(question), part): question for question in questions}
+        try:
+            yield
+        finally:
+            self._asked = {}
+
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
-        ask(self._trace, [question], Selection.of(**part))
+        selection = Selection.of(**part)
+        if (known := self._asked.get((type(question), selection))) is not None:
+            return known.answer()
+        ask(self._trace, [question], selection)
         return question.answer()
 
     def _of_run(self, part: dict[str, Any]) -> Content:

@@ -118,10 +118,11 @@ class _Saver:
     def fill(self, advance: Callable[[int], None]) -> None:
         """Makes all parts. advance: is called with 1 after each of STEPS steps."""
         units = {"rows": self._units}
-        for name in PANELS:
-            if name != "findings_here" or not self._is_whole:
-                self._keep(f"panel {name}", "panel", name=name, rows="")
-            advance(1)
+        with self._shown.panels.together(self._window, self._shown.rows.of("")):
+            for name in PANELS:
+                if name != "findings_here" or not self._is_whole:
+                    self._keep(f"panel {name}", "panel", name=name, rows="")
+                advance(1)
         self._keep("marks", "marks")
         self._keep("classes", "regions", rows="classes")
         for step in (

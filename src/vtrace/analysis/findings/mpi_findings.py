@@ -195,7 +195,8 @@ def _as_long(facts: RunFacts, cause: _Cause, delays: Table) -> list[int]:
     masters = [*facts.masters.values()]
     least = spent[masters].min()
     longest = spent[cause.locations].mean() - least
-    found = [row for row in masters if row in cause.locations or spent[row] - least >= _AS_LONG * longest > 0]
+    culprits = {*cause.locations}
+    found = [row for row in masters if row in culprits or spent[row] - least >= _AS_LONG * longest > 0]
     return found if len(found) < len(masters) else cause.locations
 
 
@@ -226,7 +227,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
     culprits = ranks_text(trace, cause.locations)
     place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
-    others = [row for row in facts.masters.values() if row not in cause.locations] * (cause.kind == "imbalance")
+    others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
     asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
@@ -264,7 +265,7 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
     inside = facts.paths_named(facts.names(cause.path, delays.paths))
     found = cause.culprits_ns
     if cause.kind == "imbalance":
-        others, spent = [row for row in facts.masters.values() if row not in cause.locations], facts.spent_in(inside)
+        others, spent = _without(facts.masters.values(), cause.locations), facts.spent_in(inside)
         cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
         found = facts.of_processor(
             cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
@@ -279,10 +280,15 @@ def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: A
     no processor at the end of the calls of MPI before. spent: (locations,) ns in the path; usual: of those that are no
     culprits. Returns the ns of their delays that such waits for a processor explain."""
     longer = [row for row in cause.locations if spent[row] > usual]
-    equal = [row for row in cause.locations if row not in longer] if longer else []
-    cause.locations = [row for row in cause.locations if row not in equal]
+    equal = _without(cause.locations, longer) if longer else []
+    cause.locations = _without(cause.locations, equal)
     waiting = len(facts.masters) - 1
     return round(sum(pool.take_of_mpi(row, cause.delays_ns.get(row, 0) / waiting) * waiting for row in equal))
+
+
+def _without(locations: Iterable[int], left_out: Iterable[int]) -> list[int]:
+    without = {*left_out}
+    return [row for row in locations if row not in without]
 
 
 def _order_text(facts: RunFacts, waits: Table) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import known_bytes, number, present, region_rows
+from vtrace.analysis.questions.details import are, known_bytes, number, region_rows
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
@@ -25,8 +25,16 @@ __all__ = ["Matrix"]
 
 SENDS = ("MpiSend", "MpiIsend")
 RECEIVES = ("MpiRecv", "MpiIrecv")
+_POST = "MpiIrecvRequest"
+_ALL = (*SENDS, *RECEIVES, _POST)
 _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
 """One end of a message. peer: row of locations; order: place among the location's sends, or posted receives."""
+_RAW = np.dtype(
+    [("kind", "u1"), ("ref", "u4"), ("region", "u4"), ("time", "i8"), ("order", "i8"), ("words", "u8", (4,))]
+)
+"""One end as its event has it: peer, tag, bytes, and maybe request; a post has its request first."""
+_MANY = 1 << 16
+"""Ends to match at once."""
 
 
 @dataclass
@@ -110,64 +118,50 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
 
 
 class _EndsPart(Part):
-    """The sends and the receives of one location."""
+    """The sends, receives and posts of receives of one location."""
 
-    def __init__(self, owner: Messages, trace: Source, location: int) -> None:
-        self.owner, self.trace, self.location = owner, trace, location
-        self.sends: list[dict[str, Array]] = []
-        self.receives: list[dict[str, Array]] = []
-        self.posts: list[tuple[Array, Array]] = []
+    def __init__(self, owner: Messages, location: int) -> None:
+        self.owner, self.location = owner, location
+        self.found: list[Array] = []
         self.seen = 0
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        for kind, found in present(batch, *SENDS, *RECEIVES, "MpiIrecvRequest"):
-            order = found["row"].astype(np.int64) + self.seen
-            if kind == "MpiIrecvRequest":
-                self.posts.append((found["request"], order))
-                continue
-            comm = self.trace.definitions.ids["comms"].rows(found["ref"])
-            end = {
-                "comm": comm, "peer": self.trace.places.locate(comm, found["peer"], self.location),
-                "tag": found["tag"].astype(np.int64), "bytes": known_bytes(found["bytes"])[0], "time": found["time"],
-                "region": region_rows(found["region"]), "order": order,
-            }  # fmt: skip
-            if kind == "MpiIrecv":
-                end["request"] = found["request"]
-            end = self.owner.of_channel(end, self.location, kind in SENDS)
-            if len(end["time"]):
-                (self.sends if kind in SENDS else self.receives).append(end)
+        rows = batch.details.compress(are(batch.details["kind"], *_ALL))
+        if len(rows):
+            found = np.empty(len(rows), _RAW)
+            for name in ("kind", "ref", "region"):
+                found[name] = rows[name]
+            found["time"], found["order"] = batch.time[rows["row"]], rows["row"].astype(np.int64) + self.seen
+            found["words"] = rows["words"][:, : _RAW["words"].shape[0]]
+            self.found.append(found)
         self.seen += len(batch)
 
     def end(self, replay: Replay | None) -> None:
-        sends, receives = self._table(self.sends), self._table([self._posted(end) for end in self.receives])
-        self.sends, self.receives, self.posts = [], [], []
-        self.owner.keep(sends, self.location, True)
-        self.owner.keep(receives, self.location, False)
+        self.owner.add(self.location, self.found)
+        self.found = []
 
-    def _table(self, ends: list[dict[str, Array]]) -> Table:
-        return stack([{name: end[name] for name in _END} for end in ends], _END)
 
-    def _posted(self, end: dict[str, Array]) -> dict[str, Array]:
-        """Gives a receive the order of its post: MPI matches receives as they are posted, not as they complete."""
-        if "request" not in end or not self.posts:
-            return end
-        requests, orders = (np.concatenate(column) for column in zip(*self.posts, strict=True))
+def _posted(ends: dict[str, Array], posts: Array, requests: Array) -> Array:
+    """The order of ends, that of a receive from its post: MPI matches receives as they are posted, not as they
+    complete. posts: a mask; requests: numbers."""
+    _, member = group([ends["location"], requests])
+    width = int(ends["order"].max(initial=0)) + 1
+    keys = member * width + ends["order"]
+    post = np.flatnonzero(posts)[np.argsort(keys[posts])]
+    receive = np.flatnonzero(ends["kind"] == number("MpiIrecv"))
+    order = ends["order"].copy()
+    if len(post):
         # A number may be used again: the last post of that number before the completion is the receive's.
-        known, numbers = np.unique(requests, return_inverse=True)
-        place = np.minimum(np.searchsorted(known, end["request"]), len(known) - 1)
-        width = int(max(orders.max(), end["order"].max())) + 1
-        keys = numbers * width + orders
-        by = np.argsort(keys)
-        at = np.searchsorted(keys[by], place * width + end["order"]) - 1
-        post = by[np.maximum(at, 0)]
-        right = (at >= 0) & (requests[post] == end["request"])
-        return end | {"order": np.where(right, orders[post], end["order"])}
+        last = np.searchsorted(keys[post], keys[receive]) - 1
+        right = (last >= 0) & (member[post[last]] == member[receive])
+        order[receive[right]] = ends["order"][post[last[right]]]
+    return order
 
 
 class Messages(Question[_EndsPart, Table]):
     """Answers Trace.messages."""
 
-    kinds = frozenset((*SENDS, *RECEIVES, "MpiIrecvRequest"))
+    kinds = frozenset(_ALL)
     replay = early = True
 
     def __init__(self, most: int, channel: tuple[int, int, int, int] | None = None) -> None:
@@ -178,39 +172,69 @@ class Messages(Question[_EndsPart, Table]):
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
         self.rows, self.lock = 0, Lock()
+        self._pieces: list[tuple[int, Array]] = []
+        self._waiting = 0
 
     def part(self, trace: Source, location: int) -> _EndsPart:
-        return _EndsPart(self, trace, location)
+        return _EndsPart(self, location)
 
-    def of_channel(self, end: dict[str, Array], location: int, sent: bool) -> dict[str, Array]:
-        """The ends at a location that belong to the channel."""
+    def add(self, location: int, found: list[Array]) -> None:
+        """Takes all ends (_RAW) of a location."""
+        with self.lock:
+            self._pieces += [(location, each) for each in found]
+            self._waiting += sum(map(len, found))
+            if self._waiting >= _MANY:
+                self._join()
+
+    def _join(self) -> None:
+        """Keeps the ends that wait, of many locations together, since a call of numpy takes as long as hundreds of
+        rows."""
+        pieces, self._pieces, self._waiting = self._pieces, [], 0
+        if not pieces:
+            return
+        raw = joined([each for _, each in pieces], _RAW)
+        location = np.repeat([each for each, _ in pieces], [len(each) for _, each in pieces])
+        comm = self.trace.definitions.ids["comms"].rows(raw["ref"])
+        ends = {
+            "comm": comm, "peer": self.trace.places.locate(comm, raw["words"][:, 0], location),
+            "tag": raw["words"][:, 1].astype(np.int64), "bytes": known_bytes(raw["words"][:, 2])[0],
+            "time": raw["time"], "region": region_rows(raw["region"]), "order": raw["order"], "location": location,
+            "kind": raw["kind"],
+        }  # fmt: skip
+        posts = raw["kind"] == number(_POST)
+        ends["order"] = _posted(ends, posts, np.where(posts, raw["words"][:, 0], raw["words"][:, 3]))
+        for sent in (True, False):
+            mine = _ways()[raw["kind"]] == (1 if sent else 2)
+            self._keep(Table(ends).take(mine & self._of_channel(ends, sent)), sent)
+        while self.rows > 8 * self.most:
+            self._thin()
+
+    def _of_channel(self, ends: dict[str, Array], sent: bool) -> Array:
+        """A mask of the ends that belong to the channel."""
         if self._channel is None:
-            return end
+            return np.ones(len(ends["time"]), bool)
         sender, receiver, comm, tag = self._channel
         here, peer = (sender, receiver) if sent else (receiver, sender)
-        wanted = (end["peer"] == peer) & (end["comm"] == comm) & (end["tag"] == tag) & (here == location)
-        return {name: column[wanted] for name, column in end.items()}
+        wanted = (ends["peer"] == peer) & (ends["comm"] == comm) & (ends["tag"] == tag) & (ends["location"] == here)
+        return np.asarray(wanted)
 
-    def keep(self, ends: Table, location: int, sent: bool) -> None:
+    def _keep(self, ends: Table, sent: bool) -> None:
         """Keeps ends with their turn among the ends of the same sender, receiver, communicator and tag. A message has
         the same turn at both ends."""
-        ends = ends.take(np.lexsort((ends["order"], ends["tag"], ends["peer"], ends["comm"])))
+        keys = ("tag", "peer", "comm", "location")
+        ends = ends.take(np.lexsort([ends[name] for name in ("order", *keys)]))
         same = np.ones(max(ends.rows - 1, 0), bool)
-        for name in ("comm", "peer", "tag"):
+        for name in keys:
             same &= ends[name][1:] == ends[name][:-1]
         begins = np.flatnonzero(np.concatenate([[True], ~same])) if ends.rows else np.empty(0, np.int64)
         turn = np.arange(ends.rows) - np.repeat(begins, np.diff([*begins, ends.rows]))
-        here = np.full(ends.rows, location)
-        who = {"sender": here, "receiver": ends["peer"]} if sent else {"sender": ends["peer"], "receiver": here}
-        found = Table({**ends, **who, "turn": turn})
+        sender, receiver = (ends[name] for name in (("location", "peer") if sent else ("peer", "location")))
+        found = Table({**{name: ends[name] for name in _END}, "sender": sender, "receiver": receiver, "turn": turn})
         if not sent:
             found = found.take(found["time"] >= self.start)
-        with self.lock:
-            found = found.take(self._chosen(found))
-            self.kept[0 if sent else 1].append(found)
-            self.rows += found.rows
-            while self.rows > 8 * self.most:
-                self._thin()
+        found = found.take(self._chosen(found))
+        self.kept[0 if sent else 1].append(found)
+        self.rows += found.rows
 
     def _thin(self) -> None:
         self.share *= 2
@@ -231,6 +255,7 @@ class Messages(Question[_EndsPart, Table]):
 
     def answer(self) -> Table:
         names = dict.fromkeys((*_END, "sender", "receiver", "turn"), np.int64)
+        self._join()
         while True:
             sends, receives = (stack([{n: end[n] for n in names} for end in way], names) for way in self.kept)
             found = match(sends, receives, self.share, self.start)
