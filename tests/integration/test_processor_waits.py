@@ -121,6 +121,45 @@ def test_a_program_that_only_sleeps(tmp_path: Path) -> None:
     assert "nanosleep" in found["culprit"]
 
 
+WAYS = {
+    "mutex": "pthread_mutex_lock", "cond": "pthread_cond_wait", "sem": "sem_wait", "barrier": "pthread_barrier_wait"
+}  # fmt: skip
+"""Functions of libc that wait for another thread, by the way of asleep_locks.cc."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, way: str) -> None:
+    """Where locks are not recorded the sleep has the call that waits, and is no work; else the recorded call has it."""
+    program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
+    command(tmp_path, "run", "-o", "a", program, way, env=DEFAULTS)
+    command(tmp_path, "run", "--locks", "-o", "locks", program, way, env=DEFAULTS)
+    unify(tmp_path, "a")
+    unify(tmp_path, "locks")
+    long = {name: _long_sleeps(vtrace.open(tmp_path / name)) for name in ("a", "locks")}
+    assert (0, WAYS[way], True) in long["a"]
+    assert (1, "nanosleep", False) in long["a"]
+    assert not {one for one in long["locks"] if one[1] in WAYS.values()}
+
+
+def _long_sleeps(trace: vtrace.Trace) -> set[tuple[int, str, bool]]:
+    """Location, function of libc, and if it waits for another thread."""
+    times = BlockedTimes(trace)
+    mine = [at for at in np.flatnonzero(times.ns > 0.1e9).tolist() if times.sites[at]]
+    calls = {at: sleeping_call(times.sites[at]) for at in mine}
+    assert all(call and call.function.startswith(("prepare(", "wait_for(")) for call in calls.values()), calls
+    return {(int(times.location[at]), call.sleeps, bool(times.is_for_thread[at])) for at, call in calls.items() if call}
+
+
+def test_a_wait_until_a_time_is_told(build: Builder, tmp_path: Path) -> None:
+    """A thread alone waits for nobody in std::condition_variable::wait_for: it sleeps."""
+    program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
+    command(tmp_path, "run", "-o", "a", program, "alone", env=DEFAULTS)
+    unify(tmp_path, "a")
+    found = json.loads(command(tmp_path, "diagnose", "--json", "a").stdout)["findings"][0]
+    assert (found["kind"], found["loss_ns"] > 0.29e9) == ("blocked", True)
+    assert re.search(r"pthread_cond_(clock|timed)wait, called by wait_alone\(\) \(asleep_locks.cc:", found["culprit"])
+
+
 def _split_of_the_time(where: Path) -> None:
     """The summary says how the time splits, as the tables do; without the tables it says nothing."""
     trace = vtrace.open(where / "a")

@@ -287,7 +287,8 @@ class RunFacts:
         """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in
         calls of MPI that may wait."""
         works, waits = self._may_wait
-        return self.processor_waits.between(locations, begins, ends, regions=works | waits if in_mpi else works)
+        regions = works | waits if in_mpi else works
+        return self.processor_waits.between(locations, begins, ends, counts=regions[self.processor_waits.region])
 
     @cached_property
     def blocked(self) -> BlockedTimes:
@@ -306,6 +307,14 @@ class RunFacts:
         found = np.zeros(self.trace.regions.rows + 1, bool)
         found[self.paths["region"]] = ~(self.waiting | self.io)
         return found
+
+    @cached_property
+    def asleep_at_work(self) -> Array:
+        """(times,) bool: the sleep is in such regions, and not for another thread of the process."""
+        process, location = self.trace.places.process, self.blocked.location
+        several = np.bincount(process[self.rows] + 1, minlength=self.trace.processes.rows + 1) > 1
+        found: Array = self.sleeps_at_work[self.blocked.region]
+        return found & ~(self.blocked.is_for_thread & several[process[location] + 1])
 
     def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
