@@ -31,8 +31,8 @@ def module_of_python(file: str) -> str:
     """The name of the module of Python that is installed in this file; "" for the program's own files."""
     if not _INSTALLED.search(file):
         return ""
-    module = _INSTALLED.split(file)[-1].removesuffix(".py").removesuffix(">").replace("/", ".")
-    return module.removesuffix(".__init__")
+    path = re.sub("^(site|dist)-packages/", "", _INSTALLED.split(file)[-1])
+    return path.removesuffix(".py").removesuffix(">").replace("/", ".").removesuffix(".__init__")
 
 
 class OwnCode:
