@@ -311,16 +311,22 @@ class RunFacts:
     @cached_property
     def asleep_at_work(self) -> Array:
         """(times,) bool: the sleep is in such regions, and not for another thread of the process."""
-        process, location = self.trace.places.process, self.blocked.location
+        found: Array = self.sleeps_at_work[self.blocked.region] & ~self._asleep_for_thread
+        return found
+
+    @cached_property
+    def _asleep_for_thread(self) -> Array:
+        """(times,) bool: the thread waits for another thread of its process."""
+        process = self.trace.places.process
         several = np.bincount(process[self.rows] + 1, minlength=self.trace.processes.rows + 1) > 1
-        found: Array = self.sleeps_at_work[self.blocked.region]
-        return found & ~(self.blocked.is_for_thread & several[process[location] + 1])
+        found: Array = self.blocked.is_for_thread & several[process[self.blocked.location] + 1]
+        return found
 
     def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
         of the difference there; without others the call with most of the time."""
         ns = self.blocked.within(self.window.start, self.window.stop)
-        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked]
+        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self._asleep_for_thread
         if not ns.any():
             return None
         spent = self.spent_in(inside)
