@@ -50,7 +50,8 @@ static uint32_t define(const uintptr_t *at, uint32_t n)
 {
     if (!vt_location_of_thread(0)) return 0;
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
-    for (uint32_t i = 0; i < n; i++) vt_note_code(at[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(at[i] & VT_FRAME_PYTHON)) vt_note_code(at[i]);
     return id && vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(at, n * sizeof *at)) ? id : 0;
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions in which a thread sleeps, such as nanosleep and poll. A call of some milliseconds tells how long the thread was
+/* Functions in which a thread sleeps, such as nanosleep, poll and recv, and also of locks (threadwrap). A call of some milliseconds tells how long the thread was
    off the processor, and the stack of the call where threads are sampled: a sleeping thread has no samples. A shorter call
    costs two readings of the clock. The calls are no events. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 #include "sampling.h"
 
-#define DEPTH 16u /* calls of a stack: the function that sleeps, and those around it */
+#define DEPTH VT_SITE_DEPTH /* calls of a stack: the function that sleeps, and those around it */
 
 _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 
-/* frame: of the wrapper, whose first two words are the caller's frame pointer and the return address. */
-static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *frame, void *function)
+void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
 {
     struct vt_location *l = vt_own_location;
     uintptr_t at[DEPTH] = {(uintptr_t)function};
@@ -34,16 +35,13 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
 /* clang-format off */
 #define SLEEPS(type, function, parameters, arguments)                                                                  \
     static struct vt_call call_##function = {.name = #function};                                                       \
+    static int records_##function; /* the I/O shim records the calls */                                                \
     VT_CALL_EXPORT type function parameters                                                                            \
     {                                                                                                                  \
         type(*next) parameters;                                                                                        \
         *(void **)&next = vt_call_next(&call_##function);                                                              \
-        if (!vt_process.set.processor_wait) return next arguments;                                         \
-        const uint64_t since = vt_now();                                                                               \
-        vt_in_sleeping_call = 1; /* siglongjmp leaves it so until the next such call */                                \
-        type r = next arguments;                                                                                       \
-        if (VT_IS_LONG(vt_now() - since)) tell(since, __builtin_frame_address(0), *(void **)&next);                    \
-        vt_in_sleeping_call = 0; /* a sample before would tell the sleep without its call */                           \
+        if (!vt_process.set.processor_wait || records_##function) return next arguments;                               \
+        VT_SLEEPING_CALL(type, r, next, next arguments)                                                                \
         return r;                                                                                                      \
     }
 
@@ -63,14 +61,28 @@ static __attribute__((noinline)) void tell(uint64_t since, const uintptr_t *fram
       (n, in, out, other, time, set))                                                                                  \
     X(int, epoll_wait, (int file, struct epoll_event *events, int n, int ms), (file, events, n, ms))                   \
     X(int, epoll_pwait, (int file, struct epoll_event *events, int n, int ms, const sigset_t *set),                    \
-      (file, events, n, ms, set))
+      (file, events, n, ms, set))                                                                                      \
+    X(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, flags))                                  \
+    X(ssize_t, recvfrom, (int file, void *to, size_t n, int flags, struct sockaddr *from, unsigned *bytes),            \
+      (file, to, n, flags, from, bytes))                                                                               \
+    X(ssize_t, recvmsg, (int file, struct msghdr *message, int flags), (file, message, flags))                         \
+    X(int, accept, (int file, struct sockaddr *from, unsigned *bytes), (file, from, bytes))                            \
+    X(int, accept4, (int file, struct sockaddr *from, unsigned *bytes, int flags), (file, from, bytes, flags))
 
+struct sockaddr;
+struct msghdr;
 CALLS(SLEEPS)
 /* clang-format on */
+
+static int is_of_io_shim(const void *function)
+{
+    Dl_info in;
+    return dladdr(function, &in) && in.dli_fname && strstr(in.dli_fname, "libvtrace-io");
+}
 
 /* Signal handlers may sleep, so the next definitions are looked up here and not in the first call. */
 __attribute__((constructor)) static void choose(void)
 {
-#define FIND(type, function, ...) vt_call_find(&call_##function);
+#define FIND(type, function, ...) records_##function = is_of_io_shim(vt_call_find(&call_##function));
     CALLS(FIND)
 }

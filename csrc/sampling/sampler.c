@@ -86,10 +86,13 @@ uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintp
     if (!s || !atomic_load(&on)) return 0;
     vt_hold_signals(&mask);
     uint64_t *frames = s->frames[s->turn];
-    const uint32_t n = vt_unwind(&s->unwinder, vt_code_map_enter(), frame, frames, &end);
+    const struct vt_code_map *map = vt_code_map_enter();
+    uint32_t n = vt_unwind(&s->unwinder, map, frame, frames, &end);
+    n = vt_python_replace(l, &s->python, map, frames, n, end);
     for (uint32_t i = 0; i < n && found < most; i++) {
         const uint64_t at = frames[i] & ~(uint64_t)(VT_OPEN_ADDRESS | VT_FRAME_OWN);
-        addresses[found] = frames[i] & VT_OPEN_ADDRESS ? (uintptr_t)at : vt_code_address((uint32_t)at);
+        const int is_address = (frames[i] & (VT_OPEN_ADDRESS | VT_FRAME_PYTHON)) != 0;
+        addresses[found] = is_address ? (uintptr_t)at : vt_code_address((uint32_t)at);
         found += addresses[found] != 0;
     }
     vt_code_map_leave();

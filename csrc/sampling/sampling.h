@@ -150,7 +150,7 @@ struct vt_python {
 /* Looks for CPython in the process. Not in a signal handler. Warns about a version whose frames are unknown. */
 void vt_find_python(void);
 /* Replaces the frames of CPython's interpreter in a stack by the frames of the Python functions that it runs, for the
-   calling thread, in a signal handler. frames: room for VT_SAMPLE_FRAMES; n of them are used. Returns the new number. */
+   calling thread, with signals held. frames: room for VT_SAMPLE_FRAMES; n of them are used. Returns the new number. */
 uint32_t vt_python_replace(struct vt_location *l, struct vt_python *p, const struct vt_code_map *map, uint64_t *frames,
                            uint32_t n, enum vt_sample_end end);
 
@@ -229,10 +229,9 @@ void vt_perf_timer_leave(struct vt_sample_timer *t);
    interrupted instruction; weight: ns that the sample stands for. */
 void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns);
 /* Stores the stack of the calling thread, whose location is l, from a frame on: addresses inside the call instructions,
-   innermost first, at most `most`. Returns their number; 0: the thread is not sampled. */
+   and frames of Python functions as in the record of a sample, innermost first, at most `most`. Returns their number; 0:
+   the thread is not sampled. */
 uint32_t vt_sample_stack(struct vt_location *l, struct vt_registers frame, uintptr_t *addresses, uint32_t most);
-/* 1: the thread is in a function that sleeps (blocked_calls.c), which tells the sleep itself. */
-extern _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 /* Returns 1 while threads are sampled. */
 int vt_sample_is_on(void);
 /* Returns 1 if a signal that the calling thread got without a handler comes from its sampling timer. The thread then

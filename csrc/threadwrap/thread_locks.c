@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mutexes, spin locks, condition variables, barriers, read-write locks and semaphores, recorded with VT_PTHREAD=locks.
-   Else a call costs one branch. glibc does not call these functions by these names. */
+   Else a call costs one branch, or tells how long the thread slept, if it had to wait: not for read-write locks. glibc
+   does not call these functions by these names. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -254,8 +255,21 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-/* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. */
-#define WRAP(function, role, parameters, arguments)                                                                    \
+/* Calls that sleep if these return 1. */
+static inline int is_held(const volatile void *mutex)
+{
+    return ((const volatile pthread_mutex_t *)mutex)->__data.__lock != 0;
+}
+
+static inline int is_empty(sem_t *semaphore)
+{
+    int value = 0;
+    return !sem_getvalue(semaphore, &value) && value <= 0;
+}
+
+/* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. sleeps: 0, or
+   whether the call may sleep, which is told if locks are not recorded. */
+#define WRAP(function, role, parameters, arguments, sleeps)                                                            \
     static struct vt_call call_##function = {#function, VT_PARADIGM_PTHREAD, role, 0, NULL};                           \
     static int first_##function parameters;                                                                            \
     static int(*next_##function) parameters = first_##function;                                                        \
@@ -270,7 +284,10 @@ static void *find(struct vt_call *c)
     static __attribute__((noinline)) int record_##function parameters;                                                 \
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \
-        return VT_LIKELY(!wanted) ? next_##function arguments : record_##function arguments;                           \
+        if (VT_UNLIKELY(wanted)) return record_##function arguments;                                                   \
+        if (!(sleeps) || !vt_process.set.processor_wait) return next_##function arguments;                             \
+        VT_SLEEPING_CALL(int, r, next_##function, next_##function arguments)                                           \
+        return r;                                                                                                      \
     }                                                                                                                  \
     static int record_##function parameters
 
@@ -280,8 +297,8 @@ static void *find(struct vt_call *c)
 #define REGION(function) vt_shares_memory() ? 0 : vt_call_region(&call_##function)
 
 /* begin, end: the statements before and after the call. */
-#define RECORD(function, role, parameters, arguments, begin, end)                                                      \
-    WRAP(function, role, parameters, arguments)                                                                        \
+#define RECORD(function, role, parameters, arguments, sleeps, begin, end)                                              \
+    WRAP(function, role, parameters, arguments, sleeps)                                                                \
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
@@ -291,21 +308,21 @@ static void *find(struct vt_call *c)
         return r;                                                                                                      \
     }
 
-#define LOCKS_IT(function, parameters, arguments)                                                                      \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region);                                   \
+#define LOCKS_IT(function, parameters, arguments, sleeps)                                                              \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, sleeps, vt_enter_call(region);                           \
            const struct attempt a = attempt(mutex, CALLER), attempt_ends(&a);                                          \
            !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
 
 #define READS_IT(function, parameters, arguments)                                                                      \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, vt_enter_call(region), vt_leave(region);                 \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, vt_enter_call(region), vt_leave(region);              \
            read_lock(lock, CALLER, !r))
 
 #define UNLOCKS_IT(function, type)                                                                                     \
-    RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), released(mutex, region, 0), vt_leave(region))
+    RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), 0, released(mutex, region, 0), vt_leave(region))
 
 /* The call releases the mutex and acquires it again. */
 #define WAITS(function, parameters, arguments)                                                                         \
-    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments)                                                            \
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments, 1)                                                         \
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
@@ -320,22 +337,22 @@ static void *find(struct vt_call *c)
     }
 
 #define SIGNALS(function, parameters, arguments)                                                                       \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, signals(condition, CALLER);                              \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, signals(condition, CALLER);                           \
            vt_enter_call(region), vt_leave(region))
 
-#define PLAIN(function, role, parameters, arguments)                                                                   \
-    RECORD(function, role, parameters, arguments, vt_enter_call(region), vt_leave(region))
+#define PLAIN(function, role, parameters, arguments, sleeps)                                                           \
+    RECORD(function, role, parameters, arguments, sleeps, vt_enter_call(region), vt_leave(region))
 
 /* clang-format off */
 #define TIME const struct timespec *until
 
-LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
-LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex))
-LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until))
+LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex), is_held(mutex))
+LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex), 0)
+LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until), is_held(mutex))
 UNLOCKS_IT(pthread_mutex_unlock, pthread_mutex_t)
-LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex))
-LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex))
-LOCKS_IT(mtx_timedlock, (mtx_t *mutex, TIME), (mutex, until))
+LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex), is_held(mutex))
+LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex), 0)
+LOCKS_IT(mtx_timedlock, (mtx_t *mutex, TIME), (mutex, until), is_held(mutex))
 UNLOCKS_IT(mtx_unlock, mtx_t)
 
 WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
@@ -347,36 +364,38 @@ SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition))
 SIGNALS(cnd_signal, (cnd_t *condition), (condition))
 SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
 
-PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier))
+PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier), 1)
 
 /* A writer holds the lock. Several readers may have it, so their locks are not recorded as acquired. */
 READS_IT(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock))
 READS_IT(pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock), (lock))
 READS_IT(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, TIME), (lock, until))
-LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex))
-LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex))
-LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until))
-RECORD(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock),
+LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex), 0)
+LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex), 0)
+LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until), 0)
+RECORD(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock), 0,
        if (read_unlock(lock)) vt_enter(region);
        else released(lock, region, 0), vt_leave(region))
 
-LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex))
-LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex))
+LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex), 0)
+LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex), 0)
 UNLOCKS_IT(pthread_spin_unlock, pthread_spinlock_t)
 
 /* A semaphore has no holder: any thread may post it. */
-PLAIN(sem_wait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
-PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
-PLAIN(sem_timedwait, VT_ROLE_FUNCTION, (sem_t *semaphore, TIME), (semaphore, until))
-PLAIN(sem_post, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore))
+PLAIN(sem_wait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), is_empty(semaphore))
+PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), 0)
+PLAIN(sem_timedwait, VT_ROLE_FUNCTION, (sem_t *semaphore, TIME), (semaphore, until), is_empty(semaphore))
+PLAIN(sem_post, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), 0)
 
 #if __GLIBC_PREREQ(2, 30)
-LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
+LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until),
+         is_held(mutex))
 WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
       (condition, mutex, clock, until))
 READS_IT(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until))
-LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until))
-PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until))
+LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until), 0)
+PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until),
+      is_empty(semaphore))
 #endif
 /* clang-format on */
 

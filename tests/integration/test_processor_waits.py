@@ -45,9 +45,10 @@ def test_waits_are_those_of_the_kernel(build: Builder, tmp_path: Path) -> None:
     done = call([str(build("one_processor.c", compiler="gcc"))], tmp_path, {"VT_FILE_PREFIX": "one"} | DEFAULTS)
     unify(tmp_path, "one")
     trace = vtrace.open(tmp_path / "one")
-    times = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    times = sorted(tuple(map(int, line.split())) for line in done.stdout.splitlines())
     assert trace.locations.rows == 3
-    for row, (kernel, _, before) in enumerate(times, 1):
+    rows = sorted((1, 2), key=lambda row: waited(trace, row))  # the thread that was created last may begin first
+    for row, (kernel, _, before) in zip(rows, times, strict=True):
         assert kernel - before - LEFT_OUT < waited(trace, row) <= kernel + LATER
     assert waited(trace, 1, 2) > sum(cpu for _, cpu, _ in times) / 4
     assert asleep(trace, 1, 2) < ASLEEP_LEFT_OUT
@@ -129,6 +130,45 @@ def test_a_program_without_any_record(tmp_path: Path) -> None:
     words = " ".join(command(tmp_path, "diagnose", "a").stdout.split())
     assert "nothing was recorded: a short run has no samples; compile with vtrace-cc for functions" in words
     assert "0 threads, 1 ns" not in words
+
+
+WAYS = {
+    "mutex": "pthread_mutex_lock", "cond": "pthread_cond_wait", "sem": "sem_wait", "barrier": "pthread_barrier_wait"
+}  # fmt: skip
+"""Functions of libc that wait for another thread, by the way of asleep_locks.cc."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, way: str) -> None:
+    """Where locks are not recorded the sleep has the call that waits, and is no work; else the recorded call has it."""
+    program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
+    command(tmp_path, "run", "-o", "a", program, way, env=DEFAULTS)
+    command(tmp_path, "run", "--locks", "-o", "locks", program, way, env=DEFAULTS)
+    unify(tmp_path, "a")
+    unify(tmp_path, "locks")
+    long = {name: _long_sleeps(vtrace.open(tmp_path / name)) for name in ("a", "locks")}
+    assert (0, WAYS[way], True) in long["a"]
+    assert (1, "nanosleep", False) in long["a"]
+    assert not {one for one in long["locks"] if one[1] in WAYS.values()}
+
+
+def _long_sleeps(trace: vtrace.Trace) -> set[tuple[int, str, bool]]:
+    """Location, function of libc, and if it waits for another thread."""
+    times = BlockedTimes(trace)
+    mine = [at for at in np.flatnonzero(times.ns > 0.1e9).tolist() if times.sites[at]]
+    calls = {at: sleeping_call(times.sites[at]) for at in mine}
+    assert all(call and call.function.startswith(("prepare(", "wait_for(")) for call in calls.values()), calls
+    return {(int(times.location[at]), call.sleeps, bool(times.is_for_thread[at])) for at, call in calls.items() if call}
+
+
+def test_a_wait_until_a_time_is_told(build: Builder, tmp_path: Path) -> None:
+    """A thread alone waits for nobody in std::condition_variable::wait_for: it sleeps."""
+    program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
+    command(tmp_path, "run", "-o", "a", program, "alone", env=DEFAULTS)
+    unify(tmp_path, "a")
+    found = json.loads(command(tmp_path, "diagnose", "--json", "a").stdout)["findings"][0]
+    assert (found["kind"], found["loss_ns"] > 0.29e9) == ("blocked", True)
+    assert re.search(r"pthread_cond_(clock|timed)wait, called by wait_alone\(\) \(asleep_locks.cc:", found["culprit"])
 
 
 def _split_of_the_time(where: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from support.build.run import unify, vtrace
 from support.readers.sample_dump import samples, weights
-from support.tools import ROOT, call, command
+from support.tools import DEFAULTS, ROOT, call, command, need, urgent
 
 PROGRAMS = ROOT / "tests/programs"
 UNIT = 0.3
@@ -177,3 +177,73 @@ def _exported(python: str) -> bytes:
 def test_a_small_signal_stack(tmp_path: Path, python: str) -> None:
     """The handler needs less than the smallest alternate stack that programs have (MINSIGSTKSZ and SIGSTKSZ)."""
     assert int(sampled(tmp_path, python, "small_stack.py", "1", VT_SAMPLE_RATE="1000")) > 100
+
+
+ASLEEP = {
+    "sleep": ("Master thread", "time.sleep, called by {}fetch"), "recv": ("Master thread", "recv, called by {}fetch"),
+    "alone": ("Master thread", "queue.Queue.get, called by {}fetch"),
+    "queue": ("Thread 1", "time.sleep, called by {}produce"),
+}  # fmt: skip
+"""By mode of asleep.py: the thread and call for which the program waits."""
+SOLVER = """import time
+from mpi4py import MPI
+
+
+def fetch():
+    time.sleep(0.05 if MPI.COMM_WORLD.rank else 0.005)
+
+
+def step():
+    fetch()
+    MPI.COMM_WORLD.Barrier()
+
+
+for _ in range(20):
+    step()
+"""
+LINES = {"sleep": "time.sleep(0.3)", "recv": "ours.recv(1)", "alone": "channel.get(timeout", "queue": "time.sleep(0.2)"}
+
+
+@pytest.mark.parametrize("mode", ASLEEP)
+@pytest.mark.parametrize("python", known_interpreters())
+def test_sleep_is_in_the_function_of_python(tmp_path: Path, python: str, mode: str) -> None:
+    """The finding names the program's own function and the line of the call, not functions of the interpreter or the
+    standard library."""
+    vtrace(tmp_path, "run", "-o", "a", python, PROGRAMS / "asleep.py", mode, env=DEFAULTS)
+    found = _asleep(tmp_path)
+    lines = (PROGRAMS / "asleep.py").read_text().splitlines()
+    line = next(number for number, line in enumerate(lines, 1) if LINES[mode] in line)
+    thread, call = ASLEEP[mode]
+    assert found["culprit"] == f"{thread}, {call.format('')} (asleep.py:{line})"
+
+
+@pytest.mark.parametrize("mode", ["sleep", "recv"])
+def test_sleep_is_in_the_recorded_function_of_python(tmp_path: Path, mode: str) -> None:
+    """With recorded functions there are no samples: the line is that of the function."""
+    vtrace(tmp_path, "run", "--python", "-o", "a", sys.executable, PROGRAMS / "asleep.py", mode, env=DEFAULTS)
+    lines = (PROGRAMS / "asleep.py").read_text().splitlines()
+    thread, call = ASLEEP[mode]
+    where = f"(asleep.py:{lines.index('def fetch(mode):') + 1})"
+    assert _asleep(tmp_path)["culprit"] == f"{thread}, {call.format('__main__.')} {where}"
+
+
+@pytest.mark.parametrize("option", ["--", "--python"])
+def test_a_rank_that_sleeps_in_python(tmp_path: Path, option: str) -> None:
+    """Rank 1 sleeps longer in fetch: imbalance names the function."""
+    (tmp_path / "solver.py").write_text(SOLVER)
+    launch = [*urgent(), need("mpiexec"), "-n", "2", sys.executable, "solver.py"]
+    vtrace(tmp_path, "run", "-o", "a", option, *launch, env=DEFAULTS)
+    unify(tmp_path, "a")
+    shown = json.loads(vtrace(tmp_path, "diagnose", "--json", "a").stdout)["findings"]
+    found = next(one for one in shown if one["kind"] == "imbalance")
+    called = "fetch (solver.py:6, called by step, asleep in time.sleep)"
+    assert found["culprit"] == f"rank 1, {called if option == '--' else '__main__.fetch (solver.py:5)'}"
+
+
+def _asleep(where: Path) -> dict[str, Any]:
+    """The finding about sleep with the largest loss."""
+    unify(where, "a")
+    shown = json.loads(vtrace(where, "diagnose", "--json", "a").stdout)
+    found: dict[str, Any] = next(one for one in shown["findings"] if one["kind"] == "blocked")
+    assert found["loss_ns"] > 0.25e9
+    return found

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from vtrace.analysis.activity import CLASS_OF, USER
-from vtrace.analysis.own_code import OwnCode
+from vtrace.analysis.own_code import OwnCode, module_of_python
 
 
 def test_functions_of_the_system_are_not_own() -> None:
@@ -24,3 +25,17 @@ def test_functions_of_the_system_are_not_own() -> None:
     }  # fmt: skip
     source: Any = SimpleNamespace(regions=regions)
     assert [name for name, own in zip(known, OwnCode(source).compiled, strict=True) if own] == ["work", "helper"]
+
+
+@pytest.mark.parametrize(
+    ("file", "module"),
+    [
+        ("/usr/lib/python3.11/queue.py", "queue"), ("/home/a/lib/python3.13/urllib/request.py", "urllib.request"),
+        ("/x/lib/python3.12/site-packages/requests/__init__.py", "requests"), ("<string>", ""),
+        ("/usr/lib/python3/dist-packages/numpy/ma.py", "numpy.ma"), ("/home/a/queue.py", ""),
+        ("<frozen importlib._bootstrap>", "importlib._bootstrap"),
+    ],
+)  # fmt: skip
+def test_modules_of_python(file: str, module: str) -> None:
+    """Only files that are installed have one."""
+    assert module_of_python(file) == module

@@ -18,6 +18,21 @@ _UNNAMED = ("[", "__vdso_", "__kernel_")
 """Code without a symbol, such as [heat+0x1020], and the kernel's functions in the process (vdso(7))."""
 _INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
 """Files of Python that are not the program's own."""
+_PYTHON = (".py", "<string>", "<stdin>")
+"""The ends of the names of Python's files."""
+
+
+def is_python(file: str) -> bool:
+    """A file has functions of Python, not compiled ones."""
+    return file.endswith(_PYTHON) or file.startswith("<frozen ")
+
+
+def module_of_python(file: str) -> str:
+    """The name of the module of Python that is installed in this file; "" for the program's own files."""
+    if not _INSTALLED.search(file):
+        return ""
+    path = re.sub("^(site|dist)-packages/", "", _INSTALLED.split(file)[-1])
+    return path.removesuffix(".py").removesuffix(">").replace("/", ".").removesuffix(".__init__")
 
 
 class OwnCode:
@@ -41,7 +56,7 @@ class OwnCode:
     def python(self) -> Array:
         """(regions,) bool: functions of the program in Python."""
         files = [str(name) for name in self._trace.regions["file"]]
-        own = [name.endswith((".py", "<string>", "<stdin>")) and not _INSTALLED.search(name) for name in files]
+        own = [name.endswith(_PYTHON) and not _INSTALLED.search(name) for name in files]
         return np.array(own, bool)
 
     def among(self, regions: Array) -> Array:

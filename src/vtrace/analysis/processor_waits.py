@@ -4,6 +4,7 @@ an archive."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.call_sites import calls_of
+from vtrace.analysis.own_code import is_python
 from vtrace.analysis.table import Table
 from vtrace.errors import FormatError
 from vtrace.io.common.arrays import Array
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
+_LOCKS = re.compile(r"_*(GI_+)?(new_)?(sem_|pthread_(mutex|cond|barrier)_|mtx_|cnd_)")
+"""The beginning of the names of libc's functions of locks, with those of glibc's own symbols."""
+_NO_STACK = 2
+"""Calls of a site where threads are not sampled: the function that sleeps, and the place that calls it."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
@@ -70,10 +76,9 @@ class ProcessorWaits:
         found: Array = np.bincount(self.location, ns, self._trace.locations.rows)
         return found
 
-    def between(self, locations: Array, begins: Array, ends: Array, *, regions: Array) -> Array:
-        """(n,) ns that locations waited between times (ns). regions: as in by_location."""
+    def between(self, locations: Array, begins: Array, ends: Array, *, counts: Array) -> Array:
+        """(n,) ns that locations waited between times (ns). counts: (waits,) bool, those that count."""
         found = np.zeros(len(locations))
-        counts = regions[self.region]
         for location in np.unique(self.location[counts & np.isin(self.location, locations)]).tolist():
             mine = counts & (self.location == location)
             times = np.maximum.accumulate(np.stack([self.begin[mine], self.end[mine]], 1).ravel())
@@ -104,7 +109,30 @@ class BlockedTimes(ProcessorWaits):
         stacks = [calls_of(text) for text in self._names.get("site", [])]
         known = self._columns.get("site", self.location)
         numbers = (known if known.dtype.kind == "u" else np.zeros(len(known), np.uint64)).tolist()
-        return [stacks[number] if number < len(stacks) else () for number in numbers]
+        found = [stacks[number] if number < len(stacks) else () for number in numbers]
+        # without samples the stack is not known beyond the interpreter, but the recorded call is
+        callers = self._python_regions
+        return [
+            (*site, callers[region]) if len(site) == _NO_STACK and region in callers else site
+            for site, region in zip(found, self.region.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def is_known(self) -> Array:
+        """(times,) bool: the call that slept is known."""
+        return np.array([len(site) > 0 for site in self.sites], bool)
+
+    @cached_property
+    def is_for_thread(self) -> Array:
+        """(times,) bool: the call waits for another thread, by a lock, condition variable, barrier or semaphore."""
+        return np.array([len(site) > 0 and bool(_LOCKS.match(site[0])) for site in self.sites], bool)
+
+    @cached_property
+    def _python_regions(self) -> dict[int, str]:
+        """The recorded functions of Python, as function@file:line, by their rows."""
+        names, files, lines = (self._trace.regions[column].tolist() for column in ("name", "file", "line"))
+        calls = zip(names, files, lines, strict=True)
+        return {row: f"{name}@{file}:{line}" for row, (name, file, line) in enumerate(calls) if is_python(str(file))}
 
 
 def waits_of(trace: Source, name: tuple[str, int] = sidecar.WAITS) -> sidecar.SidecarTable | None:

@@ -73,7 +73,7 @@ def _asleep(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
     if patterns.all:
         ns *= (path >= 0) & allowed_paths(trace, facts.paths, patterns)[path]
     times = facts.times.sum(axis=1)
-    at_work = ns * facts.sleeps_at_work[blocked.region]
+    at_work = ns * facts.asleep_at_work
     locations: list[Row] = [
         {"time_ns": int(ns[mine].sum()), "share": min(1.0, float(ns[mine].sum() / max(1, times[at]))),
          "at_work_ns": int(at_work[mine].sum()), "count": int(blocked.count[mine & (ns > 0)].sum()),

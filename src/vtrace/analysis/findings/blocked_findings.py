@@ -19,14 +19,16 @@ _WAITS = 0.9
 """A thread waits for another one if it sleeps in recorded waits for this share of the time."""
 _MOST_THREADS = 256
 """With more threads the rule is not worth its time: rarely do all of them wait for one."""
+_MOST_OTHERS = 8
+"""Threads that are asked, without the first ones of processes."""
 _MOST = 3
 
 
 @rule(
     FindingKind(
         "blocked",
-        "a process's first thread sleeps in a call that is no recorded wait and no I/O, while all other threads wait "
-        "or are not there; without MPI, or where waits in MPI are unknown",
+        "a thread sleeps in a call that is no wait for another thread and no recorded I/O, while all other threads "
+        "wait or are not there; without MPI, or where waits in MPI are unknown",
         about=("waits", "processor"),
         action="let this call wait less, or work meanwhile",
         explained_by=(
@@ -36,15 +38,15 @@ _MOST = 3
     )
 )  # fmt: skip
 def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """The calls with the longest such sleep. In a run of MPI the findings about its waits tell who is late."""
+    """The calls with the longest such sleep, of threads other than a process's first one if the call is known. In a run
+    of MPI the findings about its waits tell who is late."""
     facts = diagnosis.facts
     if diagnosis.mpi or len(facts.rows) > _MOST_THREADS:
         return
     sums: dict[tuple[int, SleepingCall | None, int], tuple[float, float]] = {}
     asleep = facts.blocked
-    regions = facts.sleeps_at_work
-    ns = asleep.within(facts.window.start, facts.window.stop) * regions[asleep.region]
-    for row in facts.masters.values():
+    ns = asleep.within(facts.window.start, facts.window.stop) * facts.asleep_at_work
+    for row in [*facts.masters.values(), *_sleepers(facts, ns)]:
         mine = np.flatnonzero((asleep.location == row) & (ns > 0))
         losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine])
         for at, threads in zip(mine.tolist(), losing.tolist(), strict=True):
@@ -55,6 +57,14 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     largest = sorted(sums.items(), key=lambda one: -one[1][1])[:_MOST]
     for (row, call, path), (slept, lost) in largest:
         yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
+
+
+def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
+    """The threads that sleep longest in known calls, without the first ones of processes. ns: (times,) that count."""
+    sums = np.bincount(facts.blocked.location, ns * facts.blocked.is_known, facts.trace.locations.rows)
+    first = {*facts.masters.values()}
+    others = sorted((row for row in facts.rows if row not in first and sums[row] > 0), key=lambda row: -sums[row])
+    return others[:_MOST_OTHERS]
 
 
 def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
@@ -71,7 +81,7 @@ def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
         here = lives > 0
         waits = np.zeros(len(begins))
         waits[here] = facts.blocked.between(
-            np.full(np.count_nonzero(here), other), since[here], until[here], regions=~facts.sleeps_at_work
+            np.full(np.count_nonzero(here), other), since[here], until[here], counts=~facts.asleep_at_work
         )
         found = np.where(waits >= _WAITS * lives, found + here * (found > 0), 0)
     return found

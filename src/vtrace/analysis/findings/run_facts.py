@@ -287,7 +287,8 @@ class RunFacts:
         """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in
         calls of MPI that may wait."""
         works, waits = self._may_wait
-        return self.processor_waits.between(locations, begins, ends, regions=works | waits if in_mpi else works)
+        regions = works | waits if in_mpi else works
+        return self.processor_waits.between(locations, begins, ends, counts=regions[self.processor_waits.region])
 
     @cached_property
     def blocked(self) -> BlockedTimes:
@@ -307,11 +308,25 @@ class RunFacts:
         found[self.paths["region"]] = ~(self.waiting | self.io)
         return found
 
+    @cached_property
+    def asleep_at_work(self) -> Array:
+        """(times,) bool: the sleep is in such regions, and not for another thread of the process."""
+        found: Array = self.sleeps_at_work[self.blocked.region] & ~self._asleep_for_thread
+        return found
+
+    @cached_property
+    def _asleep_for_thread(self) -> Array:
+        """(times,) bool: the thread waits for another thread of its process."""
+        process = self.trace.places.process
+        several = np.bincount(process[self.rows] + 1, minlength=self.trace.processes.rows + 1) > 1
+        found: Array = self.blocked.is_for_thread & several[process[self.blocked.location] + 1]
+        return found
+
     def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
         of the difference there; without others the call with most of the time."""
         ns = self.blocked.within(self.window.start, self.window.stop)
-        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked]
+        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self._asleep_for_thread
         if not ns.any():
             return None
         spent = self.spent_in(inside)

@@ -134,8 +134,9 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
 
 
 def _locks_to_record(facts: RunFacts) -> str:
-    """Words about threads that run less than they could outside of recorded waits, if locks were not recorded: whether
-    these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait between parallel regions."""
+    """Words about threads that run less than they could outside of recorded waits and known calls that sleep, if locks
+    were not recorded: whether these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait
+    between parallel regions."""
     trace = facts.trace
     settings = trace.vtrace.get("SETTINGS", {})
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
@@ -147,6 +148,8 @@ def _locks_to_record(facts: RunFacts) -> str:
     rows = [row for row in facts.rows if row not in others]
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
+    asleep = facts.blocked.within() * (facts.asleep_at_work & facts.blocked.is_known)
+    known = known + np.bincount(facts.blocked.location, asleep, trace.locations.rows)
     coverage = trace.coverage()
     cpu = (coverage["user"] + coverage["system"]) * 1e9
     idle, waiting = 0.0, 0

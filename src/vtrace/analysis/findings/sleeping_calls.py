@@ -4,6 +4,7 @@ recorded them (csrc/sampling/blocked_calls.c). A sleeping thread has no samples.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.call_sites import site_of
+from vtrace.analysis.own_code import is_python, module_of_python
 
 if TYPE_CHECKING:
     from vtrace.analysis.processor_waits import BlockedTimes
     from vtrace.analysis.table import Array
 
 _INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
-"""Functions of CPython: the functions of Python above them are not in the stack."""
+"""Functions of CPython: the functions of Python above them are not in the stack, unless any of them is."""
+_OF_INTERPRETER = re.compile(r"(^|/)(Modules|Objects|Python|Include)/|^(lib)?python3|^time\.cpython-3")
+"""The beginning of source files of CPython, and of its executable and libraries without their sources."""
+_OF_PYTHON = {
+    "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": "Lock.acquire",
+    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": "the interpreter's lock",
+    "pthread_cond_timedwait": "the interpreter's lock",
+}  # fmt: skip
+"""The functions of Python for which CPython 3.11 to 3.13 on Linux calls functions of libc. Its threads wait for the
+lock of the interpreter (GIL) by a condition variable, for other locks by a semaphore."""
+_OF_LIBC = re.compile(r"^_*(GI_+)?(new_)?")
 _MOST = 0.5
 """A call explains a difference if it has at least this part of the difference."""
 
@@ -53,12 +65,38 @@ class SleepingCall:
 def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     """The call of a stack, innermost first; None: unknown."""
     functions = [call.rpartition("@")[0] for call in site]
+    if (python := next((at for at, call in enumerate(site) if is_python(_file(call))), 0)) > 0:
+        return _python_call(site, python)
     if len(site) < 2 or any(name in _INTERPRETER for name in functions):
         return None
     for at, call in enumerate(site[1:], 1):
         if own := site_of(call):
-            return SleepingCall(functions[0].lstrip("_"), own.function, own.source, tuple(functions[:at:-1]))
+            return SleepingCall(_name(site[0]), own.function, own.source, tuple(functions[:at:-1]))
     return None
+
+
+def _name(call: str) -> str:
+    """The name of a function of libc, without the prefixes of glibc's own symbols."""
+    return _OF_LIBC.sub("", call.rpartition("@")[0])
+
+
+def _file(call: str) -> str:
+    return call.rpartition("@")[2].rpartition(":")[0]
+
+
+def _python_call(site: Sequence[str], python: int) -> SleepingCall:
+    """The call of a stack whose innermost function of Python is at an index: the innermost function of the program's
+    own files, which calls time.sleep or a function of an installed module. In a stack without the program's own files
+    the outermost function is the caller."""
+    sleeps = _name(site[0])
+    if all(_OF_INTERPRETER.search(call.rpartition("@")[2]) for call in site[1:python]):
+        sleeps = _OF_PYTHON.get(sleeps, sleeps)
+    calls = [call for call in site[python:] if is_python(_file(call))]
+    own = next((at for at, call in enumerate(calls) if not module_of_python(_file(call))), len(calls) - 1)
+    names = [call.rpartition("@")[0] for call in calls]
+    if own and not module_of_python(_file(calls[own])):
+        sleeps = f"{module_of_python(_file(calls[own - 1]))}.{names[own - 1]}"
+    return SleepingCall(sleeps, names[own], calls[own].rpartition("@")[2], tuple(names[:own:-1]))
 
 
 def longer_sleep(

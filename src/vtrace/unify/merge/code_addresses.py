@@ -10,10 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from vtrace.io.local.records import FRAME_PYTHON
 from vtrace.symbols.modules import Place, places
-from vtrace.symbols.stack_frames import PlaceFrames, find_frames
+from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
 from vtrace.symbols.symbols import Function, Symbols, by_file, variables
 from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitions, RegionAt
+from vtrace.unify.model.python_frames import PythonFrames
 
 _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
 _USER = 1  # OTF2_PARADIGM_USER
@@ -68,14 +70,16 @@ def _region(region: RegionAt, place: Place, symbols: Symbols) -> LocalRegion:
 
 def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
     """Adds the texts of call sites to the texts of each process."""
-    found: list[dict[int, list[Place]]] = []
+    found: list[dict[int, list[Place | CallFrame]]] = []
     definitions = [known for known in definitions if known.call_sites]
     for known in definitions:
-        addresses = sorted({address for stack in known.call_sites.values() for address in stack})
+        calls = {address for stack in known.call_sites.values() for address in stack}
+        addresses = sorted(address for address in calls if not address & FRAME_PYTHON)
         where = places(known.modules, np.empty(0, np.uint32), np.array(addresses, np.uint64))
-        at = dict(zip(addresses, where, strict=True))
+        python = PythonFrames(known.python_codes)
+        at = {call: python.of(call) for call in calls if call & FRAME_PYTHON} | dict(zip(addresses, where, strict=True))
         found.append({number: [at[address] for address in stack] for number, stack in known.call_sites.items()})
-    wanted = {place for sites in found for stack in sites.values() for place in stack}
+    wanted = {call for sites in found for stack in sites.values() for call in stack if isinstance(call, Place)}
     symbols.resolve(wanted)
     symbols.find_statements(wanted)
     inlined = find_frames(symbols, (place for place in wanted if _in_header(place, symbols)))
@@ -110,9 +114,12 @@ def _in_header(place: Place, symbols: Symbols) -> bool:
     return bool(at and at.file and at.file.startswith(_HEADERS))
 
 
-def _text(stack: Sequence[Place], symbols: Symbols, inlined: PlaceFrames) -> str:
+def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, inlined: PlaceFrames) -> str:
     words = []
     for place in stack:
+        if isinstance(place, CallFrame):
+            words.append(f"{place.function.name}@{place.file or ''}:{place.line}")
+            continue
         name, file, line = symbols.call_at(place)
         frames = inlined.get(place, ())
         if len(frames) > 1 and all(frame.file for frame in frames):
