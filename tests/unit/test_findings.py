@@ -75,6 +75,26 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("late", [0, 5], ids=["before", "after"])
+def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
+    """Thread 1 waits for a critical region from 50 on and gets it at 300, from thread 0, whose call ends before or a
+    little later. Thread 2 has been in a critical region before, and waits behind thread 1."""
+    made = Foreign(tmp_path)
+    made.events(0, [(10, "Enter", 0), (295 + 2 * late, "Leave", 0)])
+    made.events(1, [(50, "Enter", 0), (300, "Enter", 1), (400, "Leave", 1), (401, "Leave", 0)])
+    made.events(2, [(2, "Enter", 0), (9, "Leave", 0), (60, "Enter", 0), (405, "Enter", 1), (500, "Leave", 1)])
+    made.begin_definitions()
+    made.machine(length=500)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "!$omp critical", _otf2.REGION_ROLE_CRITICAL.value, OPENMP)
+    made.region(1, "!$omp critical sblock", _otf2.REGION_ROLE_CRITICAL_SBLOCK.value, OPENMP)
+    waits = Trace(made.close()).thread_waits()
+    mine = waits.take(waits["kind"] == waits.kinds.index("omp_lock_contention_critical"))
+    found = {row["location"]: (row["partner"], row["time_ns"]) for row in mine.records()}
+    assert found == {1: (0, 250), 2: (1, 345)}
+
+
 def test_waits_for_a_condition(tmp_path: Path) -> None:
     """Signals are not recorded. Threads 1 and 2 wait for 600 of 1000 ns. Thread 0 may wait for the results of others,
     and thread 3 only waits: neither loses time."""

@@ -238,12 +238,29 @@ def _criticals(calls: Array) -> Waits:
     partner, partner_path = np.full((2, len(mine)), -1)
     order = np.lexsort((mine["end"], mine["process"]))
     ends = (mine["process"] * span + mine["end"])[order]
-    before = np.searchsorted(ends, mine["process"] * span + body["begin"], "right") - 1
+    after = np.searchsorted(ends, mine["process"] * span + body["begin"], "right")
+    got = mine["begin"] + time
     for row in np.flatnonzero(time > 0).tolist():
-        holder = int(order[before[row]]) if before[row] >= 0 else -1
-        if holder >= 0 and holder != row and mine["process"][holder] == mine["process"][row]:
+        holder = _holder(mine, got, row, order=order, after=int(after[row]))
+        if holder >= 0:
             partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
     return _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
+
+
+def _holder(calls: Array, got: Array, row: int, *, order: Array, after: int) -> int:
+    """The call on another location of the process that ends nearest to the end of a call's wait; -1: none. A call may
+    end later than the wait, since a thread gives the lock up first. got: (n,) ns, when each call got the lock. order:
+    calls by process and end; after: the first in there that ends after the wait."""
+    when, found, nearest = int(got[row]), -1, int(got[row] - calls["begin"][row])
+    before = int(order[after - 1]) if after else row
+    if calls["process"][before] == calls["process"][row] and calls["location"][before] != calls["location"][row]:
+        found, nearest = before, when - int(calls["end"][before])
+    for other in map(int, order[after:]):
+        if calls["process"][other] != calls["process"][row] or calls["end"][other] - when >= nearest:
+            break
+        if calls["location"][other] != calls["location"][row] and got[other] < when:
+            return other
+    return found
 
 
 def _of_single(waits: Table) -> Waits:
