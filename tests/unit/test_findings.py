@@ -77,7 +77,7 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("late", [0, 5], ids=["before", "after"])
 def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
-    """Thread 1 waits for a critical region from 50 on and gets it at 300, from thread 0, whose call ends before this or a
+    """Thread 1 waits for a critical region from 50 on and gets it at 300, from thread 0, whose call ends before or a
     little later. Thread 2 has been in a critical region before, and waits behind thread 1."""
     made = Foreign(tmp_path)
     made.events(0, [(10, "Enter", 0), (295 + 2 * late, "Leave", 0)])

@@ -249,8 +249,8 @@ def _criticals(calls: Array) -> Waits:
 
 def _holder(calls: Array, got: Array, row: int, *, order: Array, after: int) -> int:
     """The call on another location of the process that ends nearest to the end of a call's wait; -1: none. A call may
-    end later than the wait: a thread gives the lock up first. got: (n,) ns, when each call got the lock. order: calls by
-    process and end; after: the first in there that ends after the wait."""
+    end later than the wait, since a thread gives the lock up first. got: (n,) ns, when each call got the lock. order:
+    calls by process and end; after: the first in there that ends after the wait."""
     when, found, nearest = int(got[row]), -1, int(got[row] - calls["begin"][row])
     before = int(order[after - 1]) if after else row
     if calls["process"][before] == calls["process"][row] and calls["location"][before] != calls["location"][row]:
