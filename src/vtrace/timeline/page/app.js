@@ -158,7 +158,8 @@ export class App {
   refresh() {
     if (!this.width) return;
     const l = this.layout;
-    for (const {trace, shown, window, begin, end} of this.tracesInWindow()) {
+    for (const {number, trace, shown, window, begin, end} of this.tracesInWindow()) {
+      if (this.store.state.order && !trace.sums) this.askSums(number, begin, end); // before the tiles of rows that will not stay
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
     }
     clearTimeout(this.restTimer);
