@@ -10,6 +10,7 @@ import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.questions import messages
+from vtrace.analysis.questions.collectives import Collectives
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 
@@ -49,6 +50,17 @@ def test_messages_of_many_locations(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pairs = zip(table["receiver"].tolist(), table["send"].tolist(), table["receive"].tolist(), strict=True)
         found.append([*sorted(pairs), table.unmatched_sends])
     assert found == 3 * [[(1, 3, 20), (1, 4, 10), (2, 3, 10), (2, 4, 20), (3, 3, 20), 1]]
+
+
+@pytest.mark.parametrize(("most", "operations"), [(None, 2), (3, 2), (2, 0)])
+def test_too_many_collective_operations(tmp_path: Path, most: int | None, operations: int) -> None:
+    begin = (1, "MpiCollectiveBegin")
+    ends = [(4, "MpiCollectiveEnd", 0, 0, 0, 8, 8), (9, "MpiCollectiveEnd", 0, 0, 0, 8, 8)]
+    trace = made(tmp_path / "a", {0: [begin, ends[0], (5, begin[1]), ends[1]], 1: [begin, ends[0]]})
+    question = Collectives(most)
+    trace.scan([question])
+    instances, participants = question.answer()
+    assert (instances.rows, participants.rows) == (operations, 3 if operations else 0)
 
 
 @pytest.fixture(params=[1, 2, 3, 1 << 16])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals, op_name
+from vtrace.analysis.questions.collectives import Collectives, op_name
 from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
@@ -53,10 +53,8 @@ class WindowData:
             if "_read" in self.__dict__:  # another thread has read the events meanwhile
                 return self.__dict__["_read"]  # type: ignore[no-any-return]
             messages, values, moved = Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES)
-            totals, collectives = CollectiveTotals(), Collectives()
-            ask(self._trace, [messages, values, moved, totals])
-            few = int(totals.answer()["calls"].sum()) <= MOST
-            ask(self._trace, [collectives], Selection(locations=None if few else ()))
+            collectives = Collectives(MOST)
+            ask(self._trace, [messages, values, moved, collectives])
             found = messages.answer(), collectives.answer(), values.answer(), moved.answer()
             self.__dict__["_read"] = found
             return found

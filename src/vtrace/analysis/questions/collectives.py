@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import _otf2
@@ -137,12 +138,15 @@ class CollectiveTotals(Question[_TotalsPart, Table]):
 
 
 class _InstancePart(CollectiveEnds):
-    def __init__(self, location: int) -> None:
+    def __init__(self, owner: Collectives, location: int) -> None:
         super().__init__(location)
+        self._owner = owner
         self.found: list[Piece] = []
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        self.found += self.ends(batch)
+        found = self.ends(batch)
+        if self._owner.has_room(sum(len(rows) for _, rows, _, _ in found)):
+            self.found += found
 
 
 class Collectives(Question[_InstancePart, tuple[Table, Table]]):
@@ -151,14 +155,25 @@ class Collectives(Question[_InstancePart, tuple[Table, Table]]):
     kinds = _KINDS
     replay = early = True
 
+    def __init__(self, most: int | None = None) -> None:
+        """most: with more calls than these, the answer has no operation."""
+        super().__init__()
+        self._most, self._calls, self._lock = most, 0, Lock()
+
     def part(self, trace: Source, location: int) -> _InstancePart:
-        return _InstancePart(location)
+        return _InstancePart(self, location)
+
+    def has_room(self, calls: int) -> bool:
+        """Counts further calls. False if there are too many."""
+        with self._lock:
+            self._calls += calls
+            return self._most is None or self._calls <= self._most
 
     def answer(self) -> tuple[Table, Table]:
         """Instances and participants: the n-th operation of a location on a communicator belongs to the n-th instance
         there."""
         trace, start = self.trace, self.start
-        found = [each for part in self.parts.values() for each in part.found]
+        found = [each for part in self.parts.values() for each in part.found if self.has_room(0)]
         ends = stack([end_columns(trace, found)] if found else [], _END)
         ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
         is_self = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
