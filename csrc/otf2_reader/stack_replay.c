@@ -234,8 +234,8 @@ static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f
 static inline void mark(struct batch_replay *r, uint32_t region, int step)
 {
     unsigned bits = r->out.mark_of ? r->out.mark_of[region] : 0;
-    for (unsigned i = 0; bits >> i; i++) {
-        if (!(bits >> i & 1)) continue;
+    for (; bits; bits &= bits - 1) {
+        const int i = __builtin_ctz(bits);
         r->marked[i] += (uint64_t)(int64_t)step;
         r->marks = (uint16_t)((r->marks & ~(1u << i)) | (r->marked[i] ? 1u << i : 0));
     }
@@ -494,23 +494,26 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
     if (!stats->calls) r->out.touched_paths[r->out.ntouched_paths++] = f->node;
     count(stats, time, own, !depth || f[-1].node != f->node);
     r->open[f->region]--;
+    mark(r, f->region, -1);
+    if (__builtin_expect(is_runtime(r, f->region), 0)) r->out.runtime = sum_of(r->out.runtime, own);
     if (!depth) return;
     f[-1].inside = sum_of(f[-1].inside, time);
     if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
 }
 
-/* Follows the events of a replay of the call tree from row i on, as follow_calls does, and those that are no calls. */
+/* Follows the events of a replay of the call tree from row i on, as follow_calls does, also in regions with marks, and
+   the events that are no calls. */
 static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
 {
     struct vt_replay *o = &r->out;
     uint64_t next = next_rest(rest, b->count);
     uint32_t node = o->depth ? o->stack[o->depth - 1].node : 0;
-    if (r->flushing || r->marks >> VT_MARK_RUNTIME & 1) return i;
+    if (r->flushing) return i;
     for (; i < b->count; i++) {
         const uint32_t region = b->ref[i], kind = b->kind[i];
         if (kind == VT_READ_Enter || kind == VT_READ_Leave) {
             struct vt_checkpoint_call *f = &o->stack[o->depth];
-            if (i == next || region >= r->known || (o->mark_of && o->mark_of[region])) break;
+            if (i == next || region >= r->known) break;
             if (kind == VT_READ_Enter) {
                 const uint32_t below = o->depth < r->frames_max ? path(r, node, region) : VT_NONE;
                 if (below == VT_NONE) break;
@@ -518,6 +521,7 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
                 *f = (struct vt_checkpoint_call){b->time[i], 0, 0, o->events + i + 1, region, node};
                 if (++o->depth > o->deepest) o->deepest = o->depth;
                 r->open[region]++;
+                mark(r, region, 1);
             } else {
                 if (!o->depth || f[-1].region != region) break;
                 if (o->want_slices && (!o->slice_of || o->slice_of[region])) break;
