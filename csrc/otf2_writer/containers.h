@@ -22,9 +22,33 @@ struct vt_pair_table {
     uint64_t count, size; /* size: a power of two */
 };
 
-uint64_t vt_pair_table_get(const struct vt_pair_table *t, uint64_t a, uint64_t b); /* 0: no such pair */
+static inline uint64_t vt_pair_table_home(const struct vt_pair_table *t, uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    return (h ^ h >> 32) & (t->size - 1);
+}
+
+/* Returns the entry of the pair, or the free entry after its chain. */
+static inline uint64_t vt_pair_table_place(const struct vt_pair_table *t, uint64_t a, uint64_t b)
+{
+    uint64_t at = vt_pair_table_home(t, a, b);
+    while (t->entries[at].value && (t->entries[at].a != a || t->entries[at].b != b)) at = (at + 1) & (t->size - 1);
+    return at;
+}
+
+static inline uint64_t vt_pair_table_get(const struct vt_pair_table *t, uint64_t a, uint64_t b) /* 0: no such pair */
+{
+    return t->count ? t->entries[vt_pair_table_place(t, a, b)].value : 0;
+}
+
 /* Returns the pair's number, to be changed in place; NULL: no such pair. */
-uint64_t *vt_pair_table_find(const struct vt_pair_table *t, uint64_t a, uint64_t b);
+static inline uint64_t *vt_pair_table_find(const struct vt_pair_table *t, uint64_t a, uint64_t b)
+{
+    if (!t->count) return NULL;
+    struct vt_entry *entry = &t->entries[vt_pair_table_place(t, a, b)];
+    return entry->value ? &entry->value : NULL;
+}
+
 int vt_pair_table_set(struct vt_pair_table *t, uint64_t a, uint64_t b, uint64_t value); /* 0: no memory */
 void vt_pair_table_drop(struct vt_pair_table *t, uint64_t a, uint64_t b);
 void vt_pair_table_free(struct vt_pair_table *t);
