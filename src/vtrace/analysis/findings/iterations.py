@@ -162,7 +162,8 @@ class _RepeatedPart(SlicePart):
 
     def add(self, replay: Replay) -> None:
         if self.wanted and len(slices := replay.slices()):
-            kept = slices[np.isin(slices["region"], _regions(self.wanted))]
+            wanted = _mask(_regions(self.wanted), self.question.trace.regions.rows)
+            kept = slices.compress(wanted[slices["region"]])
             with self.owner.lock:
                 self.found.append(kept)
                 self.owner.more(len(kept))

