@@ -383,7 +383,7 @@ enum vt_lost {
     X(LOST, 20, "location:u32 reason:1..7=vt_lost events:u64") /* since its last LOST record for this reason; the */   \
     /* newest one of a location and reason holds */                                                                    \
     X(CALL_SITE, 21, "id:id addresses:u64[]") /* id of a text: the places of these calls in the source, */             \
-    /* innermost first */                                                                                              \
+    /* innermost first; a call of a Python function as the frame of a sample */                                        \
     X(CLOCK_OFFSET, 22, "ticks:u64 peer:u32 peer_ticks:u64 error:u64") /* peer: rank in the process's world; its */    \
     /* ticks at the same moment; error: ticks here by which the moments may differ. Measured when all ranks */         \
     /* synchronize their clocks */                                                                                     \
