@@ -190,16 +190,18 @@ static inline uint32_t vt_call_region(struct vt_call *c)
 /* 1: the thread is in such a call, which tells the sleep itself. */
 extern _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 /* Tells how long the thread has slept in a call that began at `since`, if recording is on. frame: of the wrapper, whose
-   first two words are the caller's frame pointer and the return address. function: the next definition. */
-void vt_slept(uint64_t since, const uintptr_t *frame, void *function);
+   first two words are the caller's frame pointer and the return address. function: the next definition. holds_lock: 1 if
+   the thread may have a lock of the program now. */
+void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_lock);
 
-/* Runs `call`, of the function `next`, in a wrapper. siglongjmp leaves vt_in_sleeping_call set until the next such call.
+/* Runs `call`, of the function `next`, in a wrapper. siglongjmp and cancellation leave vt_in_sleeping_call set until the
+   next such call; a handler that sleeps meanwhile clears it.
    A sample before vt_slept would tell the sleep without its call. */
-#define VT_SLEEPING_CALL(type, result, next, call)                                                                     \
+#define VT_SLEEPING_CALL(type, result, next, call, holds_lock)                                                         \
     const uint64_t since = vt_now();                                                                                   \
     vt_in_sleeping_call = 1;                                                                                           \
     type result = call;                                                                                                \
-    if (VT_IS_LONG(vt_now() - since)) vt_slept(since, __builtin_frame_address(0), *(void **)&(next));                  \
+    if (VT_IS_LONG(vt_now() - since)) vt_slept(since, __builtin_frame_address(0), *(void **)&(next), holds_lock);      \
     vt_in_sleeping_call = 0;
 
 #pragma GCC visibility pop

@@ -426,7 +426,10 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_on_off: return on_off(p, t, kind);
     case VT_HANDLER_limit: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_HANDLER_flush: return flush(p, t, w[0]);
-    case VT_HANDLER_owner: count_unended(p); return close_all(p, t);
+    case VT_HANDLER_owner:
+        p->late_wait = 0;
+        count_unended(p);
+        return close_all(p, t);
     case VT_HANDLER_message: return message(p, t, what, w);
     case VT_HANDLER_request: return request(p, t, what, w[0]);
     case VT_HANDLER_collective: return collective(p, t, what, w);

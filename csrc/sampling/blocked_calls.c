@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions in which a thread sleeps, such as nanosleep, poll and recv, and also of locks (threadwrap). A call of some milliseconds tells how long the thread was
-   off the processor, and the stack of the call where threads are sampled: a sleeping thread has no samples. A shorter call
-   costs two readings of the clock. The calls are no events. */
+/* Functions in which a thread sleeps, such as nanosleep, poll and recv, and those of locks (threadwrap). A call of some
+   milliseconds tells how long the thread was off the processor, and the stack of the call where threads are sampled: a
+   sleeping thread has no samples. A shorter call costs two readings of the clock. The calls are no events. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -17,7 +17,16 @@
 
 _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 
-void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
+/* Returns the number of calls before the first one whose code would need a question to the loader. A thread in the loader
+   may wait for the lock that the calling thread holds. */
+static uint32_t known_calls(struct vt_location *l, const uintptr_t *at, uint32_t n)
+{
+    uint32_t known = 0;
+    while (known < n && (at[known] & VT_FRAME_PYTHON || vt_code_known_offset(l, at[known]) != VT_CODE_UNKNOWN)) known++;
+    return known;
+}
+
+void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_lock)
 {
     struct vt_location *l = vt_own_location;
     uintptr_t at[DEPTH] = {(uintptr_t)function};
@@ -28,7 +37,8 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
     const struct vt_registers caller = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
     n += vt_sample_stack(l, caller, at + n, DEPTH - n);
     if (n == 1) at[n++] = caller.pc;
-    vt_blocked_in(since, vt_call_site_of(at, n));
+    if (holds_lock) n = known_calls(l, at, n);
+    vt_blocked_in(since, n ? vt_call_site_of(at, n) : 0);
     errno = saved;
 }
 
@@ -41,7 +51,7 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
         type(*next) parameters;                                                                                        \
         *(void **)&next = vt_call_next(&call_##function);                                                              \
         if (!vt_process.set.processor_wait || records_##function) return next arguments;                               \
-        VT_SLEEPING_CALL(type, r, next, next arguments)                                                                \
+        VT_SLEEPING_CALL(type, r, next, next arguments, 0)                                                                \
         return r;                                                                                                      \
     }
 
@@ -55,6 +65,8 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
     X(int, poll, (struct pollfd *files, nfds_t n, int ms), (files, n, ms))                                             \
     X(int, ppoll, (struct pollfd *files, nfds_t n, const struct timespec *time, const sigset_t *set),                  \
       (files, n, time, set))                                                                                           \
+    X(int, __ppoll_chk, (struct pollfd *files, nfds_t n, const struct timespec *time, const sigset_t *set,             \
+                         size_t bytes), (files, n, time, set, bytes))                                                  \
     X(int, __poll_chk, (struct pollfd *files, nfds_t n, int ms, size_t bytes), (files, n, ms, bytes))                  \
     X(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time), (n, in, out, other, time))   \
     X(int, pselect, (int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time, const sigset_t *set), \
@@ -65,12 +77,18 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function)
     X(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, flags))                                  \
     X(ssize_t, recvfrom, (int file, void *to, size_t n, int flags, struct sockaddr *from, unsigned *bytes),            \
       (file, to, n, flags, from, bytes))                                                                               \
+    X(ssize_t, __recv_chk, (int file, void *to, size_t n, size_t room, int flags), (file, to, n, room, flags))         \
+    X(ssize_t, __recvfrom_chk, (int file, void *to, size_t n, size_t room, int flags, struct sockaddr *from,           \
+                                unsigned *bytes), (file, to, n, room, flags, from, bytes))                             \
     X(ssize_t, recvmsg, (int file, struct msghdr *message, int flags), (file, message, flags))                         \
+    X(int, recvmmsg, (int file, struct mmsghdr *messages, unsigned n, int flags, struct timespec *time),               \
+      (file, messages, n, flags, time))                                                                                \
     X(int, accept, (int file, struct sockaddr *from, unsigned *bytes), (file, from, bytes))                            \
     X(int, accept4, (int file, struct sockaddr *from, unsigned *bytes, int flags), (file, from, bytes, flags))
 
 struct sockaddr;
 struct msghdr;
+struct mmsghdr;
 CALLS(SLEEPS)
 /* clang-format on */
 

@@ -286,7 +286,7 @@ static inline int is_empty(sem_t *semaphore)
     {                                                                                                                  \
         if (VT_UNLIKELY(wanted)) return record_##function arguments;                                                   \
         if (!(sleeps) || !vt_process.set.processor_wait) return next_##function arguments;                             \
-        VT_SLEEPING_CALL(int, r, next_##function, next_##function arguments)                                           \
+        VT_SLEEPING_CALL(int, r, next_##function, next_##function arguments, 1)                                        \
         return r;                                                                                                      \
     }                                                                                                                  \
     static int record_##function parameters

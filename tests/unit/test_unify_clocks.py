@@ -118,6 +118,13 @@ def test_nonsense_stays_within_64_bits() -> None:
     assert int(ns[-1]) <= 2**63
 
 
+def test_knots_with_any_nominal_rate() -> None:
+    """The rate of a damaged file: the distance of two knots stays below 2^63, as the kernel requires."""
+    (curve,), _ = curves([source([pair(0)], nominal=2**63 + 1)])
+    ticks, _ = curve.knots(0, pair(0).ticks, pair(1).ticks)
+    assert int(ticks[-1]) - int(ticks[-2]) < 2**63
+
+
 @pytest.mark.parametrize("hertz", [1, 999, 10**9, 4_700_000_001])
 def test_any_rate(hertz: int) -> None:
     (curve,), _ = curves([source([pair(0, hertz), pair(1000, hertz)])])

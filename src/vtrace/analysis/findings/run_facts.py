@@ -83,15 +83,15 @@ class RunFacts:
 
     @cached_property
     def rows(self) -> list[int]:
-        """The locations with calls, without helper threads."""
+        """The locations with events or sleep, without helper threads."""
         helper = self.trace.locations["helper"]
         used = {*self.extent["location"].tolist()}
         return [row for row in self.window.rows(self.trace) if row in used and not helper[row]]
 
     @cached_property
     def whole(self) -> int:
-        """The ns of all threads, each from its first to its last event: the denominator of all shares. An OpenMP thread
-        counts as long as its process's first thread, since the thread is idle before its first event."""
+        """The ns of all threads, each from its first to its last event or sleep: the denominator of all shares. A
+        thread of OpenMP counts as long as its process's first thread, since it is idle before its first event."""
         of = self.times.sum(axis=1)
         idle = (max(0, int(of[self.masters[process]] - of[row])) for process, row in self.workers)
         return max(1, int(of[self.rows].sum()) + sum(idle))

@@ -14,6 +14,7 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
+from vtrace.io.archive.reader_abi import LATEST
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -47,7 +48,8 @@ class Extent(Question[_ExtentPart, Table]):
         found = {location: [*part.found] for location, part in self.parts.items() if part.found}
         asleep = BlockedTimes(self.trace)
         here = np.isin(asleep.location, [*self.parts]) & (asleep.begin < self.stop) & (asleep.end > self.start)
-        begins, ends = (times[here].clip(self.start, self.stop) for times in (asleep.begin, asleep.end))
+        low, high = max(self.start, -LATEST), min(self.stop, LATEST)  # damaged tables have any times
+        begins, ends = (times[here].clip(low, high) for times in (asleep.begin, asleep.end))
         locations, member = np.unique(asleep.location[here], return_inverse=True)
         first, last = np.full(len(locations), NEVER), np.full(len(locations), ALWAYS)
         np.minimum.at(first, member, begins.astype(np.int64))

@@ -19,7 +19,7 @@ _SPACING = 1_000_000_000
 """Least ns between two knots. The error of a pair is up to 100 ns, so the error of a slope is at most 1e-7."""
 _SHORT = 10_000_000
 """A slope measured over fewer ns is worse than the nominal rate."""
-_MOST_NS, _MOST_TICKS = (1 << 63) - 1, (1 << 64) - 1
+_MOST_NS = (1 << 63) - 1
 _DISORDER = 10_000
 """Pairs of processes that share a clock differ by less than this many ns."""
 
@@ -69,13 +69,16 @@ class Curve(NamedTuple):
         """Returns the ticks and ns of two or more knots that cover all ticks from first to last.
 
         zero: ns since the epoch, not later than the time of first; origin of the knots' ns. The last knot is one of the
-        curve or lies whole rates behind it, so that last has no influence on the rounding of times.
+        curve or lies whole rates behind it, so that last has no influence on the rounding of times if first is not
+        behind the curve.
         """
-        end = bisect_left(self.ticks, max(last, first + 1)) + 1
+        last = max(last, first + 1)
+        end = bisect_left(self.ticks, last) + 1
         ticks = [first, *self.ticks[bisect_right(self.ticks, first) : end]]
         if end > len(self.ticks):
-            rates = (max(last, first + 1) - self.ticks[-1] - 1) // self.rate[0] + 1
-            ticks.append(min(self.ticks[-1] + rates * self.rate[0], _MOST_TICKS))
+            behind = self.ticks[-1] + ((last - self.ticks[-1] - 1) // self.rate[0] + 1) * self.rate[0]
+            fits = behind - ticks[-1] <= _MOST_NS and behind < 1 << 64  # a damaged rate may be any number
+            ticks.append(behind if fits else last)
         return np.array(ticks, np.uint64), np.array(
             [min(max(self.at(t) - zero, 0), _MOST_NS) for t in ticks], np.uint64
         )
