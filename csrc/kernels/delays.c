@@ -49,49 +49,67 @@ static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t 
     return low;
 }
 
-/* Returns the first call of a location after a meeting (VT_NONE: the location's start). A location that sent in the
-   meeting's call and then waited in it, as in MPI_Sendrecv, waited after the meeting. */
-static uint32_t after(const struct delays *d, uint32_t location, uint32_t meet, uint32_t sent)
+/* The calls of a location from its last meeting with another one to a call. meet: the call of the meeting (VT_NONE: the
+   location's start); first: the first call after it; sign: 1 for the partner, -1 for the location that waits. */
+struct stretch {
+    uint32_t location, other, meet, first, call;
+    int sign;
+};
+
+/* True for a wait for the receiver in the call in which the two met: the meeting ends this wait. */
+static int ends_by_meeting(const struct stretch *s, const struct vt_logged *w)
 {
-    if (meet == VT_NONE) return 0;
-    const uint32_t waits = sent ? waits_until(d, location, meet + 1) : 0;
-    return waits && d->calls[d->first[location] + waits - 1] == meet ? meet : meet + 1;
+    return w->kind == VT_WAIT_mpi_latereceiver && w->partner == s->other;
 }
 
-/* Adds (sign 1) or subtracts (-1) the times of a location from a call to another one. */
-static int compare(struct delays *d, uint32_t location, uint64_t first, uint32_t call, int sign)
+/* Finds the first call after the meeting. A location that sent in the meeting's call and then waited in it, as in
+   MPI_Sendrecv, waited after the meeting. Results are enum VT_MATCH codes. */
+static int find_first(const struct delays *d, struct stretch *s, uint32_t sent)
+{
+    s->first = s->meet == VT_NONE ? 0 : s->meet + 1;
+    const uint32_t waits = sent && s->first ? waits_until(d, s->location, s->first) : 0;
+    const uint32_t last = d->first[s->location] + waits - 1;
+    if (!waits || d->calls[last] != s->meet) return VT_MATCH_OK;
+    const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[last]);
+    if (!w) return VT_MATCH_NO_FILE;
+    if (!ends_by_meeting(s, w)) s->first = s->meet;
+    return VT_MATCH_OK;
+}
+
+/* Adds or subtracts the times of a stretch. */
+static int compare(struct delays *d, const struct stretch *s)
 {
     const struct vt_matcher *o = d->r->out;
-    const struct vt_location_ends *place = &o->places[location];
+    const struct vt_location_ends *place = &o->places[s->location];
     const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
-    if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
-    for (uint64_t n; first < call; first += n) {
-        const struct vt_path_time *times = vt_times_at(d->r, location, first, &n);
+    uint64_t first = s->first;
+    if (s->call > LOOK_BACK && first < s->call - LOOK_BACK) first = s->call - LOOK_BACK;
+    for (uint64_t n; first < s->call; first += n) {
+        const struct vt_path_time *times = vt_times_at(d->r, s->location, first, &n);
         if (!times) return VT_MATCH_NO_FILE;
-        if (n > call - first) n = call - first;
-        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], sign * times[i].ns);
+        if (n > s->call - first) n = s->call - first;
+        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], s->sign * times[i].ns);
     }
     return VT_MATCH_OK;
 }
 
-/* Subtracts the waits of a location from a call to another one from its times. A wait for a late receiver in the call of
-   the meeting is after the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log
-   fails. */
-static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t from, uint32_t call, int sign)
+/* Subtracts the waits of a stretch from its times. A wait for another late receiver in the call of the meeting is after
+   the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log fails. */
+static int64_t take_waits(struct delays *d, const struct stretch *s)
 {
-    const uint32_t first = d->first[location];
+    const uint32_t first = d->first[s->location];
     int64_t sum = 0;
     d->nwaits = 0;
-    for (uint32_t i = first + waits_until(d, location, call); i-- > first && d->nwaits < LOOK_BACK;) {
-        const int is_inside = d->calls[i] >= from;
-        if (!is_inside && (!d->order || d->calls[i] != meet)) break;
+    for (uint32_t i = first + waits_until(d, s->location, s->call); i-- > first && d->nwaits < LOOK_BACK;) {
+        const int is_inside = d->calls[i] >= s->first;
+        if (!is_inside && (!d->order || d->calls[i] != s->meet)) break;
         const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
         if (!w) return -1;
-        if (!is_inside && w->kind != VT_WAIT_mpi_latereceiver) break;
+        if (!is_inside && (w->kind != VT_WAIT_mpi_latereceiver || ends_by_meeting(s, w))) break;
         d->waits[d->nwaits] = d->numbers[i];
         d->lasted[d->nwaits++] = w->until - w->enter;
         sum += w->until - w->enter;
-        if (is_inside) touch(d, w->node, -sign * (w->until - w->enter));
+        if (is_inside) touch(d, w->node, -s->sign * (w->until - w->enter));
     }
     return sum;
 }
@@ -119,12 +137,14 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
 /* Distributes the cost of a wait over its causes. */
 static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
 {
-    const uint32_t first = after(d, w->location, w->meet, w->sender & VT_SENT_BY_WAITING);
-    const uint32_t partner_first = after(d, w->partner, w->partner_meet, w->sender & VT_SENT_BY_PARTNER);
-    int code = compare(d, w->partner, partner_first, w->partner_call, 1);
-    if (!code) code = compare(d, w->location, first, w->call, -1);
-    const int64_t waited = code ? 0 : take_waits(d, w->location, w->meet, first, w->call, -1);
-    const int64_t partner = code ? 0 : take_waits(d, w->partner, w->partner_meet, partner_first, w->partner_call, 1);
+    struct stretch waiting = {w->location, w->partner, w->meet, 0, w->call, -1};
+    struct stretch late = {w->partner, w->location, w->partner_meet, 0, w->partner_call, 1};
+    int code = find_first(d, &waiting, w->sender & VT_SENT_BY_WAITING);
+    if (!code) code = find_first(d, &late, w->sender & VT_SENT_BY_PARTNER);
+    if (!code) code = compare(d, &late);
+    if (!code) code = compare(d, &waiting);
+    const int64_t waited = code ? 0 : take_waits(d, &waiting);
+    const int64_t partner = code ? 0 : take_waits(d, &late);
     if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;
