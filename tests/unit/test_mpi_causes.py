@@ -143,6 +143,18 @@ def test_a_wait_for_a_late_receiver_hides_no_later_cause(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
+def test_by_wrong_clocks_waits_depend_on_each_other(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 1, which waited for rank 2 before, which waited for a later call of rank 0: rank 1 received
+    rank 2's message 90 ns before the send."""
+    events = {
+        0: works(10, *calls(10, 100, 1), *calls(105, 109, 2)),
+        1: works(5, *calls(5, 20, 2, "MPI_Recv"), *calls(50, 60, 0, "MPI_Recv")),
+        2: works(5, *calls(5, 108, 0, "MPI_Recv"), *calls(110, 120, 1)),
+    }
+    table = Trace(archive(tmp_path / "a", events)).delays()
+    assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx((50 - 10) + (20 - 5) + (105 - 5))
+
+
 def test_faster_regions(chain: Trace) -> None:
     work = chain.regions["name"].tolist().index("work")
     assert chain.faster([work], 1) == {"elapsed_ns": 620, "replayed_ns": 620}

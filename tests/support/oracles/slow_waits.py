@@ -313,14 +313,11 @@ class Delays:
         self.number = {call: n for calls in waits.calls.values() for n, call in enumerate(calls)}
         self.of: dict[WaitOf, tuple[str, MpiCall, int]] = {}
         """The kind of each wait, the partner's call, and the ns."""
-        self.ends: dict[WaitOf, int] = {}
         for calls in waits.calls.values():
             for call in calls:
                 for kind, other, begin, end in waits._of_call(call, []):
                     if other is not None:
                         self.of[call, kind == "mpi_latereceiver"] = kind, other, end - begin
-                        self.ends[call, kind == "mpi_latereceiver"] = end
-        self.by_ends = any(late for _, late in self.of)
         self.times = {location: self._times(location) for location in waits.calls}
         self.meetings = self._meetings()
 
@@ -425,21 +422,17 @@ class Delays:
             waited.append(Counter())
             calls = self.waits.calls[one.location]
             earlier = [(each, late) for each in calls[max(first, 0) : self.number[one]] for late in (False, True)]
-            for each in (each for each in earlier if each in self.of and self._is_earlier(each, wait)):
+            for each in (each for each in earlier if each in self.of):
                 waited[-1][each] = self.of[each][2]
                 more[each[0].path] += sign * self.of[each][2]
             late = calls[max(at, 0)], True
             met_after = at < first and late in self.of and not self._late_for(late[0], whom.location)
-            if at >= 0 and met_after and self._is_earlier(late, wait):
+            if at >= 0 and met_after:
                 waited[-1][late] = self.of[late][2]
         through = max(0, waited[0].total() - waited[1].total())
         more = Counter({path: ns for path, ns in more.items() if ns > 0})
         share = through / max(1, through + more.total())
         return more, {at: share * ns / waited[0].total() for at, ns in waited[0].items() if through}
-
-    def _is_earlier(self, one: WaitOf, other: WaitOf) -> bool:
-        """True if one wait may be a cause of the other. Only times order waits for late receivers."""
-        return not self.by_ends or self.ends[one] <= self.ends[other]
 
     def causes(self) -> dict[Cause, tuple[float, float, int, int]]:
         """Direct and indirect ns, the partner's additional time (ns), and the number of waits."""
