@@ -3,7 +3,7 @@
    parallel applications", 2010). A call waits because its partner took longer since the two met last. The wait is the
    cost of the call paths in which the partner spent more time, and of the partner's own waits if the partner waited
    more. The cost of these waits passes on to their partners. Waits are visited from the last to the first, so a visited
-   wait has its full cost. With waits for late receivers the last is the one that ends last. */
+   wait has its full cost. */
 #include "replayed.h"
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct delays {
     uint32_t *first; /* by location: place of its first wait in numbers and calls */
     uint32_t *before; /* by location: number of its waits before the current one */
     uint32_t *numbers, *calls; /* of each wait, by location and time: number in the log, call */
-    uint32_t *order; /* numbers in the log by the end of the wait; NULL: the order of the log */
+    uint32_t *order; /* numbers in the log, each after the waits on which it depends; NULL: the order of the log */
     int64_t *more; /* by call path: the partner's time minus the waiting location's time, ns */
     uint32_t *touched;
     uint8_t *is_touched;
@@ -49,49 +49,67 @@ static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t 
     return low;
 }
 
-/* Returns the first call of a location after a meeting (VT_NONE: the location's start). A location that sent in the
-   meeting's call and then waited in it, as in MPI_Sendrecv, waited after the meeting. */
-static uint32_t after(const struct delays *d, uint32_t location, uint32_t meet, uint32_t sent)
+/* The calls of a location from its last meeting with another one to a call. meet: the call of the meeting (VT_NONE: the
+   location's start); first: the first call after it; sign: 1 for the partner, -1 for the location that waits. */
+struct stretch {
+    uint32_t location, other, meet, first, call;
+    int sign;
+};
+
+/* True for a wait for the receiver in the call in which the two met: the meeting ends this wait. */
+static int ends_by_meeting(const struct stretch *s, const struct vt_logged *w)
 {
-    if (meet == VT_NONE) return 0;
-    const uint32_t waits = sent ? waits_until(d, location, meet + 1) : 0;
-    return waits && d->calls[d->first[location] + waits - 1] == meet ? meet : meet + 1;
+    return w->kind == VT_WAIT_mpi_latereceiver && w->partner == s->other;
 }
 
-/* Adds (sign 1) or subtracts (-1) the times of a location from a call to another one. */
-static int compare(struct delays *d, uint32_t location, uint64_t first, uint32_t call, int sign)
+/* Finds the first call after the meeting. A location that sent in the meeting's call and then waited in it, as in
+   MPI_Sendrecv, waited after the meeting. Results are enum VT_MATCH codes. */
+static int find_first(const struct delays *d, struct stretch *s, uint32_t sent)
+{
+    s->first = s->meet == VT_NONE ? 0 : s->meet + 1;
+    const uint32_t waits = sent && s->first ? waits_until(d, s->location, s->first) : 0;
+    const uint32_t last = d->first[s->location] + waits - 1;
+    if (!waits || d->calls[last] != s->meet) return VT_MATCH_OK;
+    const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[last]);
+    if (!w) return VT_MATCH_NO_FILE;
+    if (!ends_by_meeting(s, w)) s->first = s->meet;
+    return VT_MATCH_OK;
+}
+
+/* Adds or subtracts the times of a stretch. */
+static int compare(struct delays *d, const struct stretch *s)
 {
     const struct vt_matcher *o = d->r->out;
-    const struct vt_location_ends *place = &o->places[location];
+    const struct vt_location_ends *place = &o->places[s->location];
     const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
-    if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
-    for (uint64_t n; first < call; first += n) {
-        const struct vt_path_time *times = vt_times_at(d->r, location, first, &n);
+    uint64_t first = s->first;
+    if (s->call > LOOK_BACK && first < s->call - LOOK_BACK) first = s->call - LOOK_BACK;
+    for (uint64_t n; first < s->call; first += n) {
+        const struct vt_path_time *times = vt_times_at(d->r, s->location, first, &n);
         if (!times) return VT_MATCH_NO_FILE;
-        if (n > call - first) n = call - first;
-        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], sign * times[i].ns);
+        if (n > s->call - first) n = s->call - first;
+        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], s->sign * times[i].ns);
     }
     return VT_MATCH_OK;
 }
 
-/* Subtracts the waits of a location from a call to another one from its times. A wait for a late receiver in the call of
-   the meeting is after the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log
-   fails. */
-static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t from, uint32_t call, int sign)
+/* Subtracts the waits of a stretch from its times. A wait for another late receiver in the call of the meeting is after
+   the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log fails. */
+static int64_t take_waits(struct delays *d, const struct stretch *s)
 {
-    const uint32_t first = d->first[location];
+    const uint32_t first = d->first[s->location];
     int64_t sum = 0;
     d->nwaits = 0;
-    for (uint32_t i = first + waits_until(d, location, call); i-- > first && d->nwaits < LOOK_BACK;) {
-        const int is_inside = d->calls[i] >= from;
-        if (!is_inside && (!d->order || d->calls[i] != meet)) break;
+    for (uint32_t i = first + waits_until(d, s->location, s->call); i-- > first && d->nwaits < LOOK_BACK;) {
+        const int is_inside = d->calls[i] >= s->first;
+        if (!is_inside && (!d->order || d->calls[i] != s->meet)) break;
         const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
         if (!w) return -1;
-        if (!is_inside && w->kind != VT_WAIT_mpi_latereceiver) break;
+        if (!is_inside && (w->kind != VT_WAIT_mpi_latereceiver || ends_by_meeting(s, w))) break;
         d->waits[d->nwaits] = d->numbers[i];
         d->lasted[d->nwaits++] = w->until - w->enter;
         sum += w->until - w->enter;
-        if (is_inside) touch(d, w->node, -sign * (w->until - w->enter));
+        if (is_inside) touch(d, w->node, -s->sign * (w->until - w->enter));
     }
     return sum;
 }
@@ -119,12 +137,14 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
 /* Distributes the cost of a wait over its causes. */
 static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
 {
-    const uint32_t first = after(d, w->location, w->meet, w->sender & VT_SENT_BY_WAITING);
-    const uint32_t partner_first = after(d, w->partner, w->partner_meet, w->sender & VT_SENT_BY_PARTNER);
-    int code = compare(d, w->partner, partner_first, w->partner_call, 1);
-    if (!code) code = compare(d, w->location, first, w->call, -1);
-    const int64_t waited = code ? 0 : take_waits(d, w->location, w->meet, first, w->call, -1);
-    const int64_t partner = code ? 0 : take_waits(d, w->partner, w->partner_meet, partner_first, w->partner_call, 1);
+    struct stretch waiting = {w->location, w->partner, w->meet, 0, w->call, -1};
+    struct stretch late = {w->partner, w->location, w->partner_meet, 0, w->partner_call, 1};
+    int code = find_first(d, &waiting, w->sender & VT_SENT_BY_WAITING);
+    if (!code) code = find_first(d, &late, w->sender & VT_SENT_BY_PARTNER);
+    if (!code) code = compare(d, &late);
+    if (!code) code = compare(d, &waiting);
+    const int64_t waited = code ? 0 : take_waits(d, &waiting);
+    const int64_t partner = code ? 0 : take_waits(d, &late);
     if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;
@@ -157,48 +177,94 @@ static int visit(struct delays *d, uint64_t number)
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
 }
 
-struct wait_end {
-    int64_t until;
-    uint32_t number;
-};
-
-static int by_end(const void *a, const void *b)
-{
-    const struct wait_end *one = a, *other = b;
-    if (one->until != other->until) return one->until < other->until ? -1 : 1;
-    return one->number < other->number ? -1 : 1;
-}
-
-/* Sorts the waits by their ends. Results are enum VT_MATCH codes. */
-static int order_by_end(struct delays *d)
-{
-    const uint64_t count = d->r->log.count;
-    struct wait_end *ends = malloc(count * sizeof *ends);
-    int code = ends && (d->order = malloc(count * sizeof *d->order)) ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
-    for (uint64_t i = 0; !code && i < count; i++) {
-        const struct vt_logged *w = vt_log_get(&d->r->log, i);
-        if (w) ends[i] = (struct wait_end){w->until, (uint32_t)i};
-        else code = VT_MATCH_NO_FILE;
-    }
-    if (!code) qsort(ends, count, sizeof *ends, by_end);
-    for (uint64_t i = 0; !code && i < count; i++) d->order[i] = ends[i].number;
-    free(ends);
-    return code;
-}
-
-/* Sorts the waits by location. */
+/* Sorts the waits by location, those of a location by call unless some are for late receivers. */
 static void sort_waits(struct delays *d)
 {
     const struct vt_wait_log *log = &d->r->log;
     for (uint64_t i = 0; i < log->count; i++) d->first[log->calls[i].location + 1]++;
     for (uint64_t k = 0; k < d->r->out->nplaces; k++) d->first[k + 1] += d->first[k];
     for (uint64_t i = 0; i < log->count; i++) {
-        const uint32_t number = d->order ? d->order[i] : (uint32_t)i;
-        const struct vt_logged_call one = log->calls[number];
+        const struct vt_logged_call one = log->calls[i];
         const uint32_t at = d->first[one.location] + d->before[one.location]++;
-        d->numbers[at] = number;
+        d->numbers[at] = (uint32_t)i;
         d->calls[at] = one.call;
     }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* Sorts the waits of each location by call. The log has a wait for a late receiver where this receiver is known. */
+static int sort_by_call(struct delays *d)
+{
+    const uint64_t count = d->r->log.count;
+    uint64_t *waits = malloc(count * sizeof *waits);
+    if (!waits) return VT_MATCH_NO_MEMORY;
+    for (uint64_t i = 0; i < count; i++) waits[i] = (uint64_t)d->calls[i] << 32 | d->numbers[i];
+    for (uint64_t k = 0; k < d->r->out->nplaces; k++)
+        qsort(waits + d->first[k], d->first[k + 1] - d->first[k], sizeof *waits, ascending);
+    for (uint64_t i = 0; i < count; i++) {
+        d->calls[i] = (uint32_t)(waits[i] >> 32);
+        d->numbers[i] = (uint32_t)waits[i];
+    }
+    free(waits);
+    return VT_MATCH_OK;
+}
+
+/* Locations whose waits are put in order. By location: placed: the number of its waits in order; wanted: so many are
+   needed, 0 if the location is not in the stack. */
+struct ordering {
+    uint32_t *placed, *wanted, *stack, depth;
+    uint64_t count; /* of all waits in order */
+};
+
+static void need(struct ordering *o, uint32_t location, uint32_t waits)
+{
+    o->wanted[location] = waits;
+    o->stack[o->depth++] = location;
+}
+
+/* Puts the next wait of the location at the top of the stack in order, or first the partner's waits on which this wait
+   depends. With wrong clocks waits may depend on each other: these waits are in any order. */
+static int place_next(struct delays *d, struct ordering *o)
+{
+    const uint32_t location = o->stack[o->depth - 1];
+    if (o->placed[location] >= o->wanted[location]) {
+        o->wanted[location] = 0;
+        o->depth--;
+        return VT_MATCH_OK;
+    }
+    const uint32_t number = d->numbers[d->first[location] + o->placed[location]];
+    const struct vt_logged *w = vt_log_get(&d->r->log, number);
+    if (!w) return VT_MATCH_NO_FILE;
+    const uint32_t earlier = waits_until(d, w->partner, w->partner_call);
+    if (o->placed[w->partner] < earlier && !o->wanted[w->partner]) need(o, w->partner, earlier);
+    else {
+        d->order[o->count++] = number;
+        o->placed[location]++;
+    }
+    return VT_MATCH_OK;
+}
+
+/* Orders the waits so that each follows those on which it depends. Their ends do not tell: a wait ends with its call if
+   clocks say that the partner came later. */
+static int order_by_cause(struct delays *d)
+{
+    const uint64_t count = d->r->log.count, nplaces = d->r->out->nplaces;
+    uint32_t *all = calloc(3 * nplaces, sizeof *all);
+    if (!all) return VT_MATCH_NO_MEMORY;
+    int code = (d->order = malloc(count * sizeof *d->order)) ? sort_by_call(d) : VT_MATCH_NO_MEMORY;
+    struct ordering o = {all, all + nplaces, all + 2 * nplaces, 0, 0};
+    for (uint64_t i = 0; !code && i < count; i++) {
+        const struct vt_logged_call one = d->r->log.calls[i];
+        need(&o, one.location, waits_until(d, one.location, one.call + 1));
+        while (!code && o.depth) code = place_next(d, &o);
+    }
+    free(all);
+    return code;
 }
 
 int vt_find_delays(struct vt_replayed *r)
@@ -218,8 +284,8 @@ int vt_find_delays(struct vt_replayed *r)
     int code = VT_MATCH_OK;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i]) code = VT_MATCH_NO_MEMORY;
-    if (!code && r->log.has_late) code = order_by_end(d);
     if (!code) sort_waits(d);
+    if (!code && r->log.has_late) code = order_by_cause(d);
     for (uint64_t i = r->log.count; !code && i--;) code = visit(d, d->order ? d->order[i] : i);
     vt_pair_table_free(&d->known);
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);

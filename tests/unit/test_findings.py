@@ -14,8 +14,10 @@ import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
+from vtrace.analysis.findings.diagnosis_pass import _explains
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_waits
+from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
@@ -390,6 +392,20 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+def test_slow_iterations_name_a_call_of_mpi_as_other_findings_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rank 0 is 900 ns in MPI_Send instead of 100, twice, for which rank 1 waits. Samples show lines of calls."""
+    samples = SimpleNamespace(call_source=lambda *_: "/a/x.c:60", longer=lambda *_: None)
+    monkeypatch.setattr(RunFacts, "sampled", samples)
+    send, work = (region("MPI_Send"),), (region("work"),)
+    events = {
+        rank: [(*event[:2], *send) if event[2:] == work else event for event in each if event[2:] != (0,)]
+        for rank, each in meetings([[900 if n in (16, 30) else 100, 90] for n in range(40)]).items()
+    }
+    assert told(Trace(archive(tmp_path / "a", events)), "slow_iterations").culprit == "rank 1, MPI_Coll (x.c:60)"
+
+
 @pytest.mark.parametrize(("usual", "kinds"), [(100, {"slow_iterations"}), (160, {"slow_iterations", "imbalance"})])
 def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str], tmp_path: Path) -> None:
     """Rank 1 works for 900 ns instead of the usual time in two of 40 iterations, so that rank 0 waits 1600 ns there; if
@@ -397,6 +413,11 @@ def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str
     works = [[100, 900 if n in (16, 30) else usual] for n in range(40)]
     found = Trace(archive(tmp_path / "a", meetings(works))).diagnosis(Selection()).findings
     assert {one.kind for one in found if one.culprit == "rank 1, work in main"} == kinds
+
+
+def test_slow_iterations_explain_an_imbalance_whose_waits_are_all_of_culprits() -> None:
+    slow = Finding("slow_iterations", 900, 0.1, "", culprit="ranks 0 and 1, work", ranks=(1,))
+    assert _explains(slow, Finding("imbalance", 1000, 0.1, "", culprit="ranks 0 and 1, work"))
 
 
 def test_drift_names_its_place(tmp_path: Path) -> None:

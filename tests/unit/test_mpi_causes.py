@@ -77,38 +77,82 @@ def test_a_delay_reaches_ranks_through_others(chain: Trace) -> None:
     assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx(610)
 
 
-def test_a_late_receiver_delays_its_sender_and_others(tmp_path: Path) -> None:
-    """Rank 0 waits 200 ns in MPI_Send, since rank 1 works longer before its MPI_Recv. Rank 2 then waits 210 ns for rank
-    0, 10 of them for the transfer."""
-    send, recv, work = region("MPI_Send"), region("MPI_Recv"), region("work")
+def works(ns: int, *after: Event) -> list[Event]:
+    """The events of a rank that works, then calls MPI."""
+    work = region("work")
+    return [(0, "Enter", 0), (0, "Enter", work), (ns, "Leave", work), *after, (620, "Leave", 0)]
 
-    def works(ns: int, *after: Event) -> list[Event]:
-        return [(0, "Enter", 0), (0, "Enter", work), (ns, "Leave", work), *after, (620, "Leave", 0)]
 
-    first = [(100, "Enter", send), (100, "MpiSend", 1, 0, 7, 8), (310, "Leave", send), (310, "Enter", send)]
-    events: dict[int, list[Event]] = {
-        0: works(100, *first, (310, "MpiSend", 2, 0, 7, 8), (320, "Leave", send)),
-        1: works(300, (300, "Enter", recv), (310, "MpiRecv", 0, 0, 7, 8), (310, "Leave", recv)),
-        2: works(100, (100, "Enter", recv), (320, "MpiRecv", 0, 0, 7, 8), (320, "Leave", recv)),
-    }
-    trace = Trace(archive(tmp_path / "a", events))
+def calls(begin: int, end: int, other: int, name: str = "MPI_Send") -> list[Event]:
+    """The events of a call that sends to another rank, or receives from it."""
+    kind, number = name.replace("MPI_", "Mpi"), region(name)
+    message = (begin if kind == "MpiSend" else end, kind, other, 0, 7, 8)
+    return [(begin, "Enter", number), message, (end, "Leave", number)]
+
+
+def root_causes(trace: Trace) -> list[tuple[int, str, str, Any, Any]]:
+    """Rank and function, kind of the waits, direct and indirect ns, the most expensive first."""
     table = trace.delays()
-    found = [
+    return [
         (
             one["location"],
-            named(trace, table, one["path"]),
-            table.kinds[one["kind"]],
-            one["direct_ns"],
-            one["indirect_ns"],
+            named(trace, table, one["path"])[-1],
+            table.kinds[one["kind"]].removeprefix("mpi_"),
+            pytest.approx(one["direct_ns"]),
+            pytest.approx(one["indirect_ns"]),
         )
         for one in table.records()
     ]
-    assert found == [
-        (1, ("main", "work"), "mpi_latereceiver", 200, pytest.approx(200)),
-        (0, ("main", "MPI_Send"), "mpi_latesender", pytest.approx(10), 0),
-    ]
+
+
+def test_a_late_receiver_delays_its_sender_and_others(tmp_path: Path) -> None:
+    """Rank 0 waits 200 ns in MPI_Send, since rank 1 works longer before its MPI_Recv. Rank 2 then waits 210 ns for rank
+    0, 10 of them for the transfer."""
+    events = {
+        0: works(100, *calls(100, 310, 1), *calls(310, 320, 2)),
+        1: works(300, *calls(300, 310, 0, "MPI_Recv")),
+        2: works(100, *calls(100, 320, 0, "MPI_Recv")),
+    }
+    trace = Trace(archive(tmp_path / "a", events))
+    assert root_causes(trace) == [(1, "work", "latereceiver", 200, 200), (0, "MPI_Send", "latesender", 10, 0)]
     (told,) = (one for one in trace.diagnosis(Selection()).findings if one.kind == "imbalance")
     assert (told.culprit, told.loss_ns, told.certainty) == ("rank 1, work in main", 400, BOUND)
+
+
+def test_a_late_receiver_ends_the_wait_of_its_sender(tmp_path: Path) -> None:
+    """Rank 0 waits 200 ns in MPI_Send for rank 1. Both have then met: this wait does not cause the next one, in which
+    rank 1 waits 50 ns for rank 0."""
+    first, work = calls(100, 310, 1), region("work")
+    first += [(310, "Enter", work), (360, "Leave", work)]
+    second = [*calls(300, 310, 0, "MPI_Recv"), *calls(310, 370, 0, "MPI_Recv")]
+    events = {0: works(100, *first, *calls(360, 370, 1)), 1: works(300, *second)}
+    causes = root_causes(Trace(archive(tmp_path / "a", events)))
+    assert causes == [(1, "work", "latereceiver", 200, 0), (0, "work", "latesender", 50, 0)]
+
+
+def test_a_wait_for_a_late_receiver_hides_no_later_cause(tmp_path: Path) -> None:
+    """Rank 0 waits 200 ns in MPI_Send for rank 1, which waits 200 ns for rank 2 before rank 1 sends to rank 0."""
+    second = [*calls(300, 310, 0, "MPI_Recv"), *calls(310, 520, 2, "MPI_Recv"), *calls(520, 530, 0)]
+    events = {
+        0: works(100, *calls(100, 310, 1), *calls(310, 530, 1, "MPI_Recv")),
+        1: works(300, *second),
+        2: works(510, *calls(510, 520, 1)),
+    }
+    assert root_causes(Trace(archive(tmp_path / "a", events))) == [
+        (2, "work", "latesender", 200, 200), (1, "work", "latereceiver", 200, 0), (1, "MPI_Recv", "latesender", 10, 0)
+    ]  # fmt: skip
+
+
+def test_by_wrong_clocks_waits_depend_on_each_other(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 1, which waited for rank 2 before, which waited for a later call of rank 0: rank 1 received
+    rank 2's message 90 ns before the send."""
+    events = {
+        0: works(10, *calls(10, 100, 1), *calls(105, 109, 2)),
+        1: works(5, *calls(5, 20, 2, "MPI_Recv"), *calls(50, 60, 0, "MPI_Recv")),
+        2: works(5, *calls(5, 108, 0, "MPI_Recv"), *calls(110, 120, 1)),
+    }
+    table = Trace(archive(tmp_path / "a", events)).delays()
+    assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx((50 - 10) + (20 - 5) + (105 - 5))
 
 
 def test_faster_regions(chain: Trace) -> None:

@@ -300,8 +300,8 @@ class Trace(Source):
         """Root causes of the waits, the most expensive first: location, path (which took longer than at the partner
         since the two met last), kind (place in .kinds) and waiting_path (of the waits that this caused), direct_ns
         (float: of these waits), indirect_ns (float: of waits that these waits caused), excess_ns (how much longer),
-        count (waits). All waits together are the sum of direct_ns and indirect_ns, without upper bounds and
-        completions. start, stop, locations: of the waits."""
+        count (waits). All waits together, without completions and window locks, are the sum of direct_ns and
+        indirect_ns. start, stop, locations: of the waits."""
         return delays_table(self._replay().of(selection))
 
     def faster(self, regions: Sequence[int | str] | str, factor: float) -> dict[str, int]:

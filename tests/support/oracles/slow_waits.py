@@ -313,14 +313,11 @@ class Delays:
         self.number = {call: n for calls in waits.calls.values() for n, call in enumerate(calls)}
         self.of: dict[WaitOf, tuple[str, MpiCall, int]] = {}
         """The kind of each wait, the partner's call, and the ns."""
-        self.ends: dict[WaitOf, int] = {}
         for calls in waits.calls.values():
             for call in calls:
                 for kind, other, begin, end in waits._of_call(call, []):
                     if other is not None:
                         self.of[call, kind == "mpi_latereceiver"] = kind, other, end - begin
-                        self.ends[call, kind == "mpi_latereceiver"] = end
-        self.by_ends = any(late for _, late in self.of)
         self.times = {location: self._times(location) for location in waits.calls}
         self.meetings = self._meetings()
 
@@ -377,7 +374,7 @@ class Delays:
     def _met(self, wait_of: WaitOf, other: MpiCall) -> tuple[tuple[int, int], tuple[int, int]]:
         """The first calls of a waiting process and of its partner that are compared, and the calls in which they met
         last. A message that the waiting process sent is no meeting if its receiver was late by half of the wait. Who
-        only sent in these calls, and waited there, waited after the meeting."""
+        only sent in these calls, and waited there, waited after the meeting, unless for the receiver itself."""
         call, wait = wait_of[0], self.of[wait_of][2]
         number, limit = self.number[call], self.number[other]
         before = [
@@ -392,9 +389,15 @@ class Delays:
         only = set.intersection(*(met.senders for met in before if (met.own, met.theirs) == (own, theirs)))
         first = [own, theirs]
         for side, at in enumerate((call.location, other.location)):
-            waits = {(self.waits.calls[at][first[side]], late) for late in (False, True)} & self.of.keys()
-            first[side] += 0 if side in only and waits else 1
+            met_in = self.waits.calls[at][first[side]]
+            waits = {(met_in, late) for late in (False, True)} & self.of.keys()
+            is_before = self._late_for(met_in, (other.location, call.location)[side])
+            first[side] += 0 if side in only and waits and not is_before else 1
         return (first[0], first[1]), (own, theirs)
+
+    def _late_for(self, call: MpiCall, location: int) -> bool:
+        """True if the call waits for a late receiver, this location."""
+        return (call, True) in self.of and self.of[call, True][1].location == location
 
     def _between(self, location: int, first: int, number: int, met: int) -> Counter[Path]:
         """The times of call paths from the end of the call before `first`, or the start of `first` if the two met in
@@ -409,29 +412,27 @@ class Delays:
 
     def _passed(self, wait: WaitOf) -> tuple[Counter[Path], dict[WaitOf, float]]:
         """The additional time of a waiting call's partner in each call path, and the parts of the wait that the
-        partner's earlier waits caused. A wait for a late receiver in the call of a meeting is after the meeting."""
+        partner's earlier waits caused. A wait for another late receiver in the meeting's call is after the meeting."""
         call, other = wait[0], self.of[wait][1]
         (own_since, since), (own_met, met) = self._met(wait, other)
         more = self._between(other.location, since, self.number[other], met)
         more.subtract(self._between(call.location, own_since, self.number[call], own_met))
         waited: list[Counter[WaitOf]] = []
-        for one, first, at, sign in ((other, since, met, -1), (call, own_since, own_met, 1)):
+        for one, whom, first, at, sign in ((other, call, since, met, -1), (call, other, own_since, own_met, 1)):
             waited.append(Counter())
             calls = self.waits.calls[one.location]
             earlier = [(each, late) for each in calls[max(first, 0) : self.number[one]] for late in (False, True)]
-            for each in (each for each in earlier if each in self.of and self._is_earlier(each, wait)):
+            for each in (each for each in earlier if each in self.of):
                 waited[-1][each] = self.of[each][2]
                 more[each[0].path] += sign * self.of[each][2]
-            if 0 <= at < first and (calls[at], True) in self.of and self._is_earlier((calls[at], True), wait):
-                waited[-1][calls[at], True] = self.of[calls[at], True][2]
+            late = calls[max(at, 0)], True
+            met_after = at < first and late in self.of and not self._late_for(late[0], whom.location)
+            if at >= 0 and met_after:
+                waited[-1][late] = self.of[late][2]
         through = max(0, waited[0].total() - waited[1].total())
         more = Counter({path: ns for path, ns in more.items() if ns > 0})
         share = through / max(1, through + more.total())
         return more, {at: share * ns / waited[0].total() for at, ns in waited[0].items() if through}
-
-    def _is_earlier(self, one: WaitOf, other: WaitOf) -> bool:
-        """True if one wait may be a cause of the other. Only times order waits for late receivers."""
-        return not self.by_ends or self.ends[one] <= self.ends[other]
 
     def causes(self) -> dict[Cause, tuple[float, float, int, int]]:
         """Direct and indirect ns, the partner's additional time (ns), and the number of waits."""

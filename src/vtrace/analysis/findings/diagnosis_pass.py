@@ -144,7 +144,7 @@ def _explains(finding: Finding, other: Finding) -> bool:
         return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
     if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
         return False
-    waited = finding.loss_ns * len(other.ranks) / max(1, len(finding.ranks))
+    waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
     return waited >= _MOSTLY * other.loss_ns
 
 

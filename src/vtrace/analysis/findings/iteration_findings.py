@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vtrace.analysis.activity import MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text, named_place
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, find_path, locations_text, named_place
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
@@ -167,8 +168,11 @@ class _Place:
 
 
 def _place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> _Place:
-    """The function that took longer in these iterations, by samples of the slowest of them where these show one."""
-    if facts.sampled:
+    """The call of MPI that took longer in these iterations, or the function, by samples of the slowest of them where
+    these show one."""
+    row = find_path(facts, slow.names)
+    is_call = facts.path_class(row) == MPI
+    if facts.sampled and not is_call:
         column = iterations.locations.index(slow.locations[0])
         begins, times = iterations.begins[:, column], iterations.times[:, column]
         examined = sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
@@ -178,7 +182,8 @@ def _place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[t
         if sampled := facts.sampled.grown(slow.names, slow.locations[0], windows, usual):
             return _Place(names=sampled.names, source=sampled.source, text=sampled.text)
     source = facts.source(slow.path) if slow.path else ""
-    return _Place(names=slow.names, source=source, text=named_place(facts, slow.names))
+    text = facts.call_text(facts.paths, row) if is_call else named_place(facts, slow.names)
+    return _Place(names=slow.names, source=source, text=text)
 
 
 def _loop_text(iterations: Iterations) -> str:

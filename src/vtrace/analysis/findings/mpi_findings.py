@@ -11,7 +11,7 @@ from math import fsum, inf
 
 import numpy as np
 
-from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
+from vtrace.analysis.activity import CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
@@ -210,15 +210,8 @@ def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     return "serialisation" if in_turn else "imbalance"
 
 
-def _class(facts: RunFacts, paths: Table, path: int) -> int:
-    """The class of a path's innermost region; MPI's calls on files are I/O."""
-    region = int(paths["region"][path])
-    activity = int(facts.trace.regions["activity"][region]) if region >= 0 else ACTIVITIES.index("user")
-    return IO if ACTIVITIES[activity] == "mpi/io" else int(CLASS_OF[activity])
-
-
 def _is_io(facts: RunFacts, paths: Table, path: int) -> bool:
-    return _class(facts, paths, path) == IO
+    return facts.path_class(path, paths) == IO
 
 
 def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
@@ -231,7 +224,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
-    elif _class(facts, delays.paths, cause.path) == MPI:
+    elif facts.path_class(cause.path, delays.paths) == MPI:
         place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
         names, place, source = sampled.names, sampled.text, sampled.source

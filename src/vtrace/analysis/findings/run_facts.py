@@ -229,6 +229,12 @@ class RunFacts:
         row = int((self.paths if paths is None else paths)["region"][path])
         return str(self.trace.regions["name"][row]) if row >= 0 else ""
 
+    def path_class(self, path: int, paths: Table | None = None) -> int:
+        """The class of a path's innermost region; MPI's calls on files are I/O."""
+        row = int((self.paths if paths is None else paths)["region"][path])
+        activity = ACTIVITIES[self.trace.regions["activity"][row]] if row >= 0 else "user"
+        return IO if activity == "mpi/io" else int(CLASS_OF[ACTIVITIES.index(activity)])
+
     def source(self, path: int, paths: Table | None = None) -> str:
         """file:line of a path's innermost region of the program, "" if unknown."""
         paths = self.paths if paths is None else paths
