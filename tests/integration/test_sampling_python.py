@@ -217,6 +217,13 @@ def test_sleep_is_in_the_function_of_python(tmp_path: Path, python: str, mode: s
     assert found["culprit"] == f"{thread}, {call.format('')} (asleep.py:{line})"
 
 
+def test_sleep_in_a_script(tmp_path: Path) -> None:
+    """Its file has no ending that tells the language."""
+    shutil.copy(PROGRAMS / "asleep.py", tmp_path / "fetches")
+    vtrace(tmp_path, "run", "-o", "a", sys.executable, "fetches", "sleep", env=DEFAULTS)
+    assert re.fullmatch(r"Master thread, time.sleep, called by fetch \(fetches:\d+\)", _asleep(tmp_path)["culprit"])
+
+
 @pytest.mark.parametrize("mode", ["sleep", "recv"])
 def test_sleep_is_in_the_recorded_function_of_python(tmp_path: Path, mode: str) -> None:
     """With recorded functions there are no samples: the line is that of the function."""
