@@ -48,6 +48,8 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     ns = asleep.within(facts.window.start, facts.window.stop)
     for row, sleeps, waits in _candidates(facts, ns):
         mine = np.flatnonzero((asleep.location == row) & sleeps & (ns > 0))
+        if not len(mine):
+            continue
         losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
         for at, threads in zip(mine.tolist(), losing.tolist(), strict=True):
             if threads:
