@@ -217,6 +217,24 @@ def test_sleep_is_in_the_function_of_python(tmp_path: Path, python: str, mode: s
     assert found["culprit"] == f"{thread}, {call.format('')} (asleep.py:{line})"
 
 
+def test_sleep_in_a_script(tmp_path: Path) -> None:
+    """Its file has no ending that tells the language."""
+    shutil.copy(PROGRAMS / "asleep.py", tmp_path / "fetches")
+    vtrace(tmp_path, "run", "-o", "a", sys.executable, "fetches", "sleep", env=DEFAULTS)
+    assert re.fullmatch(r"Master thread, time.sleep, called by fetch \(fetches:\d+\)", _asleep(tmp_path)["culprit"])
+
+
+def test_a_wait_for_a_time_is_not_for_another_thread(tmp_path: Path) -> None:
+    """The thread that sleeps meanwhile delays nothing."""
+    vtrace(tmp_path, "run", "-o", "a", sys.executable, PROGRAMS / "asleep.py", "beat", env=DEFAULTS)
+    unify(tmp_path, "a")
+    shown = json.loads(vtrace(tmp_path, "diagnose", "--about", "processor", "--json", "a").stdout)
+    assert {row["place"].split(" (")[0] for row in shown["blocked"] if row["time_ns"] > 20e6} >= {
+        "time.sleep, called by beat", "queue.Queue.get, called by fetch",
+    }  # fmt: skip
+    assert "blocked" not in {one["kind"] for one in shown["findings"]}
+
+
 @pytest.mark.parametrize("mode", ["sleep", "recv"])
 def test_sleep_is_in_the_recorded_function_of_python(tmp_path: Path, mode: str) -> None:
     """With recorded functions there are no samples: the line is that of the function."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """asleep.py MODE: the function fetch sleeps for 0.3 s: in time.sleep (sleep), in recv of a socket (recv), in queue.get
-(alone), or five times in queue.get while a thread sleeps (queue)."""
+(alone) while a thread sleeps shorter (beat), or five times in queue.get while a thread sleeps (queue)."""
 
 import queue
 import socket
@@ -18,6 +18,11 @@ def produce():
         channel.put(1)
 
 
+def beat():
+    while True:
+        time.sleep(0.05)
+
+
 def fetch(mode):
     if mode == "sleep":
         time.sleep(0.3)
@@ -28,7 +33,7 @@ def fetch(mode):
             ours.recv(1)
         except BlockingIOError:
             theirs.close()
-    elif mode == "alone":
+    elif mode in ("alone", "beat"):
         try:
             channel.get(timeout=0.3)
         except queue.Empty:
@@ -40,4 +45,6 @@ def fetch(mode):
 
 if sys.argv[1] == "queue":
     threading.Thread(target=produce).start()
+elif sys.argv[1] == "beat":
+    threading.Thread(target=beat, daemon=True).start()
 fetch(sys.argv[1])

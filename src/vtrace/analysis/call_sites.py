@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _BETWEEN = " <- "
 _HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
+_OF_LIBC = re.compile(r"^_*(GI_+)?(libc_|new_)?")
+"""The prefixes of glibc's own symbols."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class Site:
 def calls_of(text: str) -> tuple[str, ...]:
     """The calls of a stack, innermost first, each as function@file:line."""
     return tuple(text.split(_BETWEEN)) if text else ()
+
+
+def libc_name(call: str) -> str:
+    """The name of a function of libc, as programs call it."""
+    return _OF_LIBC.sub("", call.rpartition("@")[0])
 
 
 def sites_of(text: str) -> list[Site]:

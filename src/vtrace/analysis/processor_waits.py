@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import calls_of
+from vtrace.analysis.call_sites import calls_of, libc_name
 from vtrace.analysis.own_code import is_python
 from vtrace.analysis.table import Table
 from vtrace.errors import FormatError
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_LOCKS = re.compile(r"_*(GI_+)?(new_)?(sem_|pthread_(mutex|cond|barrier)_|mtx_|cnd_)")
-"""The beginning of the names of libc's functions of locks, with those of glibc's own symbols."""
+_LOCKS = re.compile(r"sem_|pthread_(mutex|cond|barrier)_|mtx_|cnd_")
+"""The beginning of the names of libc's functions of locks."""
+_TIMED = re.compile(r".*_(timed|clock)(wait|lock)")
+"""Those of them that end at a time."""
+_OF_PROCESSES = re.compile(r"_multiprocessing|/multiprocessing/synchronize\.py:")
+"""Python's locks between processes."""
 _NO_STACK = 2
 """Calls of a site where threads are not sampled: the function that sleeps, and the place that calls it."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
@@ -124,15 +128,32 @@ class BlockedTimes(ProcessorWaits):
 
     @cached_property
     def is_for_thread(self) -> Array:
-        """(times,) bool: the call waits for another thread, by a lock, condition variable, barrier or semaphore."""
-        return np.array([len(site) > 0 and bool(_LOCKS.match(site[0])) for site in self.sites], bool)
+        """(times,) bool: the call waits for another thread, by a lock, condition variable, barrier or semaphore that is
+        not known as one between processes; it may also wait for a time."""
+        return self._in(_LOCKS) & ~self.is_for_process
+
+    @cached_property
+    def is_timed(self) -> Array:
+        """(times,) bool: is_for_thread, of calls that end at a time, too. Nothing tells what has ended them."""
+        return self._in(_TIMED) & self.is_for_thread
+
+    @cached_property
+    def is_for_process(self) -> Array:
+        """(times,) bool: the call waits for another process, by a lock of Python."""
+        known = {site: any(map(_OF_PROCESSES.search, site)) for site in {*self.sites}}
+        found: Array = self._in(_LOCKS) & np.array([known[site] for site in self.sites], bool)
+        return found
+
+    def _in(self, functions: re.Pattern[str]) -> Array:
+        """(times,) bool: the function that sleeps is one of these functions of libc."""
+        return np.array([len(site) > 0 and bool(functions.match(libc_name(site[0]))) for site in self.sites], bool)
 
     @cached_property
     def _python_regions(self) -> dict[int, str]:
-        """The recorded functions of Python, as function@file:line, by their rows."""
+        """The recorded functions of Python, as calls of sites, by their rows."""
         names, files, lines = (self._trace.regions[column].tolist() for column in ("name", "file", "line"))
-        calls = zip(names, files, lines, strict=True)
-        return {row: f"{name}@{file}:{line}" for row, (name, file, line) in enumerate(calls) if is_python(str(file))}
+        calls = enumerate(zip(names, files, lines, strict=True))
+        return {row: f"{sidecar.PYTHON}{name}@{file}:{line}" for row, (name, file, line) in calls if is_python(file)}
 
 
 def waits_of(trace: Source, name: tuple[str, int] = sidecar.WAITS) -> sidecar.SidecarTable | None:

@@ -45,10 +45,12 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     sums: dict[tuple[int, SleepingCall | None, int], tuple[float, float]] = {}
     asleep = facts.blocked
-    ns = asleep.within(facts.window.start, facts.window.stop) * facts.asleep_at_work
-    for row in [*facts.masters.values(), *_sleepers(facts, ns)]:
-        mine = np.flatnonzero((asleep.location == row) & (ns > 0))
-        losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine])
+    ns = asleep.within(facts.window.start, facts.window.stop)
+    for row, sleeps, waits in _candidates(facts, ns):
+        mine = np.flatnonzero((asleep.location == row) & sleeps & (ns > 0))
+        if not len(mine):
+            continue
+        losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
         for at, threads in zip(mine.tolist(), losing.tolist(), strict=True):
             if threads:
                 key = row, sleeping_call(asleep.sites[at]), int(facts.path_of_blocked[at])
@@ -59,6 +61,19 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
 
 
+def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]]:
+    """The threads that others may wait for, each with its sleep that counts and the sleep in which others wait
+    ((times,) bool). ns: (times,) of sleep. A wait that may be for a time only does not show that a thread is waited
+    for. It is itself such a sleep of a first thread if all others wait for threads."""
+    work, alarm = facts.asleep_at_work, facts.asleep_until_time
+    sleeps = work & ~facts.blocked.is_for_process
+    for row in facts.masters.values():
+        yield row, sleeps, ~work
+        yield row, alarm, facts.asleep_for_thread & ~alarm
+    for row in _sleepers(facts, ns * sleeps):
+        yield row, sleeps, ~(work | alarm)
+
+
 def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
     """The threads that sleep longest in known calls, without the first ones of processes. ns: (times,) that count."""
     sums = np.bincount(facts.blocked.location, ns * facts.blocked.is_known, facts.trace.locations.rows)
@@ -67,9 +82,9 @@ def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
     return others[:_MOST_OTHERS]
 
 
-def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
+def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Array) -> Array:
     """(n,) the number of threads that do not run between two times (ns) in which a thread sleeps: this one and those
-    that wait meanwhile; 0: some other thread runs, or sleeps elsewhere."""
+    that wait meanwhile (waits: (times,) bool); 0: some other thread runs, or sleeps elsewhere."""
     found = np.ones(len(begins), np.int64)
     first, last = np.zeros((2, facts.trace.locations.rows))
     first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
@@ -79,11 +94,11 @@ def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array) -> Array:
         since, until = np.maximum(begins, first[other]), np.minimum(ends, last[other])
         lives = np.maximum(0, until - since)
         here = lives > 0
-        waits = np.zeros(len(begins))
-        waits[here] = facts.blocked.between(
-            np.full(np.count_nonzero(here), other), since[here], until[here], counts=~facts.asleep_at_work
+        waited = np.zeros(len(begins))
+        waited[here] = facts.blocked.between(
+            np.full(np.count_nonzero(here), other), since[here], until[here], counts=waits
         )
-        found = np.where(waits >= _WAITS * lives, found + here * (found > 0), 0)
+        found = np.where(waited >= _WAITS * lives, found + here * (found > 0), 0)
     return found
 
 

@@ -27,7 +27,7 @@ from vtrace.analysis.activity import (
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
-from vtrace.analysis.findings.sleeping_calls import SleepingCall, longer_sleep
+from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpreter, longer_sleep
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -317,11 +317,19 @@ class RunFacts:
     @cached_property
     def asleep_at_work(self) -> Array:
         """(times,) bool: the sleep is in such regions, and not for another thread of the process."""
-        found: Array = self.sleeps_at_work[self.blocked.region] & ~self._asleep_for_thread
+        found: Array = self.sleeps_at_work[self.blocked.region] & ~self.asleep_for_thread
         return found
 
     @cached_property
-    def _asleep_for_thread(self) -> Array:
+    def asleep_until_time(self) -> Array:
+        """(times,) bool: the wait for another thread may be one for a time only, outside of recorded waits."""
+        found: Array = self.sleeps_at_work[self.blocked.region] & self.asleep_for_thread & self.blocked.is_timed
+        for at in np.flatnonzero(found).tolist():
+            found[at] = not is_for_interpreter(self.blocked.sites[at])
+        return found
+
+    @cached_property
+    def asleep_for_thread(self) -> Array:
         """(times,) bool: the thread waits for another thread of its process."""
         process = self.trace.places.process
         several = np.bincount(process[self.rows] + 1, minlength=self.trace.processes.rows + 1) > 1
@@ -332,7 +340,7 @@ class RunFacts:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
         of the difference there; without others the call with most of the time."""
         ns = self.blocked.within(self.window.start, self.window.stop)
-        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self._asleep_for_thread
+        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self.asleep_for_thread
         if not ns.any():
             return None
         spent = self.spent_in(inside)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import site_of
-from vtrace.analysis.own_code import is_python, module_of_python
+from vtrace.analysis.call_sites import libc_name, site_of
+from vtrace.analysis.own_code import module_of_python
+from vtrace.io.sidecar.sidecar import PYTHON
 
 if TYPE_CHECKING:
     from vtrace.analysis.processor_waits import BlockedTimes
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
 
 _INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
 """Functions of CPython: the functions of Python above them are not in the stack, unless any of them is."""
-_OF_INTERPRETER = re.compile(r"(^|/)(Modules|Objects|Python|Include)/|^(lib)?python3|^time\.cpython-3")
-"""The beginning of source files of CPython, and of its executable and libraries without their sources."""
+_OF_INTERPRETER = re.compile(
+    r"(^|/)(Modules/(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c|Include/(internal|cpython)/\w+\.h"
+    r"|Python/(thread(_pthread)?|ceval(_gil)?|condvar|lock|parking_lot|pystate|pylifecycle|bltinmodule)\.[ch]"
+    r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
+)
+"""Source files of CPython around a sleep, and its executable and libraries without their sources."""
+_INTERPRETER_LOCK = "the interpreter's lock"
 _OF_PYTHON = {
     "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": "Lock.acquire",
-    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": "the interpreter's lock",
-    "pthread_cond_timedwait": "the interpreter's lock",
+    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": _INTERPRETER_LOCK,
+    "pthread_cond_timedwait": _INTERPRETER_LOCK,
 }  # fmt: skip
 """The functions of Python for which CPython 3.11 to 3.13 on Linux calls functions of libc. Its threads wait for the
 lock of the interpreter (GIL) by a condition variable, for other locks by a semaphore."""
-_OF_LIBC = re.compile(r"^_*(GI_+)?(new_)?")
 _MOST = 0.5
 """A call explains a difference if it has at least this part of the difference."""
 
@@ -64,39 +69,50 @@ class SleepingCall:
 
 def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     """The call of a stack, innermost first; None: unknown."""
-    functions = [call.rpartition("@")[0] for call in site]
-    if (python := next((at for at, call in enumerate(site) if is_python(_file(call))), 0)) > 0:
+    if (python := _first_of_python(site)) > 0:
         return _python_call(site, python)
-    if len(site) < 2 or any(name in _INTERPRETER for name in functions):
+    functions = [call.rpartition("@")[0] for call in site]
+    if len(site) < 2 or _is_interpreter(site[1:2]) or any(name in _INTERPRETER for name in functions):
         return None
     for at, call in enumerate(site[1:], 1):
         if own := site_of(call):
-            return SleepingCall(_name(site[0]), own.function, own.source, tuple(functions[:at:-1]))
+            return SleepingCall(libc_name(site[0]), own.function, own.source, tuple(functions[:at:-1]))
     return None
 
 
-def _name(call: str) -> str:
-    """The name of a function of libc, without the prefixes of glibc's own symbols."""
-    return _OF_LIBC.sub("", call.rpartition("@")[0])
+def is_for_interpreter(site: Sequence[str]) -> bool:
+    """The thread of a stack waits for the lock of Python's interpreter, which another thread of the process has."""
+    return _in_python(site, _first_of_python(site) or 2) == _INTERPRETER_LOCK
 
 
-def _file(call: str) -> str:
-    return call.rpartition("@")[2].rpartition(":")[0]
+def _first_of_python(site: Sequence[str]) -> int:
+    """The index of the innermost function of Python; 0: none."""
+    return next((at for at, call in enumerate(site) if call.startswith(PYTHON)), 0)
 
 
-def _python_call(site: Sequence[str], python: int) -> SleepingCall:
+def _is_interpreter(calls: Sequence[str]) -> bool:
+    return all(_OF_INTERPRETER.search(call.rpartition("@")[2]) for call in calls)
+
+
+def _in_python(site: Sequence[str], python: int) -> str:
+    """The function that sleeps, as the innermost function of Python calls it, which is at an index."""
+    sleeps = libc_name(site[0])
+    return _OF_PYTHON.get(sleeps, sleeps) if _is_interpreter(site[1:python]) else sleeps
+
+
+def _python_call(site: Sequence[str], python: int) -> SleepingCall | None:
     """The call of a stack whose innermost function of Python is at an index: the innermost function of the program's
     own files, which calls time.sleep or a function of an installed module. In a stack without the program's own files
-    the outermost function is the caller."""
-    sleeps = _name(site[0])
-    if all(_OF_INTERPRETER.search(call.rpartition("@")[2]) for call in site[1:python]):
-        sleeps = _OF_PYTHON.get(sleeps, sleeps)
-    calls = [call for call in site[python:] if is_python(_file(call))]
-    own = next((at for at, call in enumerate(calls) if not module_of_python(_file(call))), len(calls) - 1)
-    names = [call.rpartition("@")[0] for call in calls]
-    if own and not module_of_python(_file(calls[own])):
-        sleeps = f"{module_of_python(_file(calls[own - 1]))}.{names[own - 1]}"
-    return SleepingCall(sleeps, names[own], calls[own].rpartition("@")[2], tuple(names[:own:-1]))
+    the outermost function is the caller. None: the definition of the function was lost."""
+    sleeps = _in_python(site, python)
+    calls = [call.removeprefix(PYTHON).rpartition("@") for call in site[python:] if call.startswith(PYTHON)]
+    names, files = [name for name, _, _ in calls], [place.rpartition(":")[0] for _, _, place in calls]
+    own = next((at for at, file in enumerate(files) if not module_of_python(file)), len(calls) - 1)
+    if not files[own]:
+        return None
+    if own and not module_of_python(files[own]):
+        sleeps = f"{module_of_python(files[own - 1])}.{names[own - 1]}"
+    return SleepingCall(sleeps, names[own], calls[own][2], tuple(names[:own:-1]))
 
 
 def longer_sleep(

@@ -43,6 +43,8 @@ WAITS = "processor_waits", 1
 BLOCKED = "blocked", 1
 """Name and version of the table of times in which threads slept (unify/account/account.py,
 analysis/processor_waits.py)."""
+PYTHON = "python "
+"""The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

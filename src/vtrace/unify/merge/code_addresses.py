@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from vtrace.io.local.records import FRAME_PYTHON
+from vtrace.io.sidecar.sidecar import PYTHON
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
 from vtrace.symbols.symbols import Function, Symbols, by_file, variables
@@ -118,7 +119,7 @@ def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, inlined: PlaceFr
     words = []
     for place in stack:
         if isinstance(place, CallFrame):
-            words.append(f"{place.function.name}@{place.file or ''}:{place.line}")
+            words.append(f"{PYTHON}{place.function.name}@{place.file or ''}:{place.line}")
             continue
         name, file, line = symbols.call_at(place)
         frames = inlined.get(place, ())
