@@ -13,7 +13,7 @@ import pytest
 from support.synthetic_runs import grid
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
-from support.users.viewer import AXIS, Viewer
+from support.users.viewer import AXIS, NAMES, Viewer
 
 RANKS = (64, 1000)
 
@@ -198,4 +198,40 @@ def test_alike_rows_are_joined(run: Run, page: Browser) -> None:
     keep(view, file := run.archive.parent / f"alike{run.ranks}.html")
     assert [row["name"] for row in rows(Viewer(page, file.as_uri()))] == [joined[n][1] for n in (1, 0, 2)]
     assert [row["key"] for row in rows(Viewer(page, run.address + state))] == [joined[n][0] for n in (1, 0, 2)]
+    assert page.complaints() == []
+
+
+def test_alike_rows_count_all_their_calls(run: Run, page: Browser) -> None:
+    """Search and messages are about all rows that a row stands for; the row shows a call of any of them."""
+    steps = 12 if run.ranks < 1000 else 4
+    send = steps * (int(grid.WORK * grid.LATE) + 3 * grid.HALO) // 3 + grid.WORK
+    view = Viewer(page, f"{run.address}#w=0-99999999&order=alike&find=stencil&exact=1&call=0.0.{send}.2")
+    view.press("Search")
+    assert f"{run.ranks * steps:,} calls" in view.run("return document.getElementById('panel').textContent")
+    assert f"{run.ranks * steps:,} messages" in view.run("return document.getElementById('status').textContent")
+    view.key("m")
+    assert "row=0:l1&" in view.state
+    assert "call=0.1." in view.state
+    assert "process 1" in [text for text, *_ in view.texts()]
+    view.key("o")
+    assert "apart=0.l0" in view.state
+    assert page.complaints() == []
+
+
+def test_a_selection_keeps_its_rows(run: Run, page: Browser) -> None:
+    """Of rows on the screen, also from a pinned one on; in another order it is the same rows."""
+    view = Viewer(page, f"{run.address}#pin=0.l{run.slow}&zoom=4&messages=none")
+    view.wheel(400, 300, 400)
+    view.drag(NAMES + 100, AXIS + 5, NAMES + 200, AXIS + 60)
+    chosen = view.state.split("&sel=")[1].split("&")[0].split(".")[1:]
+    hidden = rows(view)[1]
+    assert chosen[0] == chosen[1]
+    ranks = places({"key": chosen[0]})
+    assert run.slow in ranks
+    assert not set(places(hidden)) & set(ranks)
+    assert 1 < len(ranks) < 40
+    choose(view, "wait")
+    assert f".{chosen[0]}.{chosen[0]}&" in view.state
+    view.press("Profile")
+    assert f"{len(ranks)}\n" in view.run("return document.getElementById('panel').innerText").replace("\t", "\n")
     assert page.complaints() == []

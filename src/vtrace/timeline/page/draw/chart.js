@@ -201,7 +201,7 @@ function shortName(s, name, room) {
 function drawNames(app, s, l, trace, paper) {
   const {state} = app.store, part = l.parts[trace], shown = visible(l, state.scroll, part);
   const every = Math.max(1, Math.ceil(13 / part.high)), places = new Places({left: 0, top: l.top, right: l.left, bottom: l.bottom});
-  const chosen = part.rows.findIndex((row) => state.row === `${trace}:${row.key}`);
+  const chosen = Number(state.row[0]) === trace ? app.rowNumber(l, trace, state.row.slice(2)) : -1;
   /** @param {number} number */
   const write = (number) => {
     const {name} = part.rows[number], x = name.startsWith('  ') ? 18 : 6, room = l.left - 6 - x;

@@ -126,7 +126,7 @@ export function drawMarks(s, v, table) {
     const x = v.x(c.time[at]);
     if (x < v.l.left || x > v.l.left + v.l.width) continue;
     const row = v.rowOf.get(c.location[at]), error = table.notes.severities[at] === 'HIGH';
-    if (!isFirst(drawn, row ?? -1, x, error ? 2 : 1)) continue;
+    if ((row === undefined && c.location[at] >= 0) || !isFirst(drawn, row ?? -1, x, error ? 2 : 1)) continue;
     const {y: y0, high} = row === undefined ? {y: v.l.top, high: v.l.bottom - v.l.top} : seen(v.l, v.scroll, part, row);
     if (!high) continue;
     s.line(x, y0, x, y0 + high, error ? v.paper.outlier : v.paper.pick, 1.5, 0.9);

@@ -2,6 +2,7 @@
 // Converts the state to the address's fragment and back. Initial values are left out, but not the panel: the page may begin
 // with another one.
 
+import {keyOf, placesOfKey} from './rows.js';
 import {INITIAL} from './store.js';
 
 /** The largest tag: OTF2 has 32 bits for tags. */
@@ -160,18 +161,23 @@ function notes(text) {
   return found.length ? found : undefined;
 }
 
+/** The key of the selected rows, '' for all rows; the order of the rows on the page does not matter. @param {SelectedPart} selection @param {TraceRows} of */
+export function selectedKey(selection, of) {
+  if (!selection?.first) return '';
+  const {first, last} = selection, [here, there] = [first, last].map((key) => placesOfKey(of, key));
+  if (!here.length || !there.length || first === last) return here.length && there.length ? first : '';
+  const all = [...here, ...there], least = Math.min(...all);
+  return keyOf(Array.from({length: Math.max(...all) - least + 1}, (_, n) => least + n));
+}
+
 /** The times and the rows, by keys; '' for all rows.
- * @param {State} state @param {{key: string}[]} rows of the trace @param {number} trace @param {number} duration */
-export function chosen(state, rows, trace, duration) {
+ * @param {State} state @param {TraceRows} of @param {number} trace @param {number} duration */
+export function chosen(state, of, trace, duration) {
   const {selection} = state, shift = state.shift[trace] ?? 0;
   const begin = Math.max(0, (selection ? selection.begin : state.begin) - shift);
   const end = Math.min(duration, (selection ? selection.end : state.end) - shift);
-  let keys = '';
-  if (selection?.first) {
-    const first = rows.findIndex((row) => row.key === selection.first), last = rows.findIndex((row) => row.key === selection.last);
-    if (first >= 0 && last >= 0) keys = rows.slice(Math.min(first, last), Math.max(first, last) + 1).map((row) => row.key).join(',');
-  } else keys = state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
-  return {from: begin, to: Math.max(begin + 1, end), rows: keys};
+  const picked = selection?.first ? selectedKey(selection, of) : state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
+  return {from: begin, to: Math.max(begin + 1, end), rows: picked};
 }
 
 /** The part as options of a command: --from and --to. @param {{from: number, to: number}} part @param {number} duration */
