@@ -166,8 +166,18 @@ def test_rows_in_the_order_of_times(run: Run, page: Browser) -> None:
         assert [rank for row in found for rank in places(row)][each:] == [
             rank for at in range(each - 1, run.ranks - 1, each) for rank in sorted(work[at : at + each])
         ]
+    keep(view, file := run.archive.parent / f"found{run.ranks}.html")
+    saved = [places(row) for row in rows(Viewer(page, file.as_uri()))]
+    assert sorted(saved[0]) == sorted([run.slow, *work[: len(saved[0]) - 1]])  # the bar may be higher
+    view = Viewer(page, run.address + view.state)
+    view.run("location.hash = location.hash.replace('find=stencil', 'find=').replace('exact=1', 'exact=0')")
+    view.settled()
+    assert [row["key"] for row in rows(view)] == [row["key"] for row in before]  # nothing is found
     choose(view, "wait")
     assert run.slow in places(rows(view)[-1])
+    view.run("location.hash = arguments[0]", f"w=0-{view.window[0]}&order={user}")  # MPI_Init
+    view.settled()
+    assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
     choose(view, "")
     assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
     assert "order" not in view.state
