@@ -28,7 +28,7 @@ export function installMouse(app) {
     wheel(app, event, place(event).x);
   }, {passive: false});
   chart.addEventListener('mousedown', (event) => {
-    if (event.button > 1) return;
+    if (event.button > 1 || event.ctrlKey) return;
     const {x, y} = place(event);
     const {begin, end} = store.state;
     press = {x, y, pan: event.button === 1 || event.shiftKey, begin, end};

@@ -143,18 +143,24 @@ export function foldProcess(app) {
 
 /** @typedef {Pick<Row, 'trace' | 'key' | 'places'>} Pinned */
 
-/** The pins of a row: its own, or those of the processes that share the row, and that of its process. @param {App} app @param {Pinned} row */
+/** The most pins that a row gets at once. */
+const MOST_PINS = 64;
+
+/** The pins of a row: its own, or those of the processes and threads that share the row, and that of its process. @param {App} app @param {Pinned} row */
 function pinsOf(app, {trace, key, places}) {
-  const {rows} = app.traces[trace].meta, name = (/** @type {number} */ place) => (rows.processes[place] < 0 ? `l${rows.locations[place]}` : `p${rows.processes[place]}`);
-  const whole = [...new Set(places.map(name))].map((each) => `${trace}:${each}`);
-  return {own: key[0] === 'r' ? whole : [`${trace}:${key}`], whole};
+  const {rows} = app.traces[trace].meta, shared = new Set(places), all = (/** @type {number} */ place) => placesOf(rows, rows.processes[place]);
+  const single = (/** @type {number} */ place) => `l${rows.locations[place]}`, process = (/** @type {number} */ place) => (rows.processes[place] < 0 ? single(place) : `p${rows.processes[place]}`);
+  const own = (/** @type {number} */ place) => (all(place).every((each) => shared.has(each)) ? process(place) : single(place));
+  const [mine, whole] = [own, process].map((name) => [...new Set(places.map(name))].slice(0, MOST_PINS).map((each) => `${trace}:${each}`));
+  return {own: key[0] === 'r' ? mine : [`${trace}:${key}`], whole};
 }
 
 /** Keeps a row at the top, or lets it go back. @param {App} app @param {Pinned | undefined} row @param {boolean} [whole] with its process */
 export function togglePin(app, row, whole = false) {
-  if (!row) return;
-  const {pins} = app.store.state, of = pinsOf(app, row), mine = new Set([...of.own, ...of.whole]);
-  app.store.set({pins: pins.some((pin) => mine.has(pin)) ? pins.filter((pin) => !mine.has(pin)) : [...pins, ...(whole ? of.whole : of.own)]});
+  if (!row || row.key[0] === 'n') return;
+  const {pins} = app.store.state, of = pinsOf(app, row), ways = whole ? [of.whole] : [of.own, of.whole];
+  const known = ways.find((way) => way.some((pin) => pins.includes(pin)));
+  app.store.set({pins: known ? pins.filter((pin) => !known.includes(pin)) : [...pins, ...ways[0]]});
 }
 
 /** The selected row, which may share a row of the page with others. @param {App} app @returns {Pinned | undefined} */

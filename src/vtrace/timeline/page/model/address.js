@@ -54,9 +54,9 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment, for a page with this number of traces; values without a meaning are left out.
- * @param {string} text @param {number} [traces] @returns {Partial<State>} */
-export function values(text, traces = 2) {
+/** The values of a fragment, for a page with these numbers of traces and classes; values without a meaning are left out.
+ * @param {string} text @param {number} [traces] @param {number} [classes] @returns {Partial<State>} */
+export function values(text, traces = 2, classes = 100) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
   /** @type {any} */
   const state = {};
@@ -67,6 +67,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
+  if (Number(state.order?.slice(1)) >= classes) delete state.order;
   for (const key of ['picks', 'pins', 'apart', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
