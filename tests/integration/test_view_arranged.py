@@ -245,3 +245,22 @@ def test_a_selection_keeps_its_rows(run: Run, page: Browser) -> None:
     view.press("Profile")
     assert f"{len(ranks)}\n" in view.run("return document.getElementById('panel').innerText").replace("\t", "\n")
     assert page.complaints() == []
+
+
+def test_pins_of_two_archives(tmp_path: Path, page: Browser) -> None:
+    """All pinned rows are above; a scrolled page knows the row below the mouse; keys open the menu of a row."""
+    grid.write(tmp_path / "grid.trace", 16, 4)
+    with served(tmp_path, tmp_path / "grid.trace", tmp_path / "grid.trace") as (address, _):
+        view = Viewer(page, f"{address}#pin=0.l3_1.l5&zoom=3&row=1:l5&messages=lines")
+        page_layout = view.run("return document.getElementById('chart').layout()")
+        assert [(part["rows"][0]["key"], part["pinned"]) for part in page_layout["parts"]] == [("l3", 1), ("l5", 1)]
+        view.wheel(400, 300, 10_000)
+        assert view.tip(NAMES + 300, page_layout["bottom"] - 5).startswith("process 15")
+        view.run(
+            "const c = document.getElementById('chart'); c.focus();"
+            "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'F10', shiftKey: true, bubbles: true}))"
+        )
+        view.key("\ue015", "\ue007")  # the second item
+        assert "pin=" not in view.state
+        assert not any(row["pinned"] for row in rows(view))
+        assert page.complaints() == []
