@@ -34,10 +34,10 @@ export class App {
     this.dragging = false;
     /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
-    this.rowsKey = this.paneRow = '';
+    this.paneRow = '';
     this.paneMost = 64;
-    /** @type {Map<number, number>} */
-    this.rows = new Map();
+    /** Row of each location, by the rows of a part. @type {WeakMap<Row[], Map<number, number>>} */
+    this.rows = new WeakMap();
     /** @type {(() => void)[]} */
     this.onSettled = [];
     this.frame = this.overFrame = 0;
@@ -90,14 +90,13 @@ export class App {
 
   /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
   rowOf(l, trace) {
-    const key = `${trace} ${l.parts[trace].id}`;
-    if (this.rowsKey !== key) {
-      this.rowsKey = key;
-      this.rows = new Map();
-      const {locations} = this.traces[trace].meta.rows;
-      l.parts[trace].rows.forEach((row, number) => placesFor(row).forEach((place) => this.rows.has(locations[place]) || this.rows.set(locations[place], number)));
+    const {rows} = l.parts[trace], {locations} = this.traces[trace].meta.rows;
+    let found = this.rows.get(rows);
+    if (!found) {
+      this.rows.set(rows, found = new Map());
+      for (const [number, row] of rows.entries()) for (const place of placesFor(row)) if (!found.has(locations[place])) found.set(locations[place], number);
     }
-    return this.rows;
+    return found;
   }
 
   /** The number of the row with a key, else of the row with its first location; -1: none. @param {Layout} l @param {number} trace @param {string} key */

@@ -24,6 +24,7 @@ export function installRowMenu(app) {
     event.preventDefault();
     items[(items.indexOf(document.activeElement) + step) % items.length].focus();
   });
+  menu.addEventListener('contextmenu', (/** @type {MouseEvent} */ event) => event.preventDefault()); // of the key that opens this menu
   byId('work').append(menu);
   chart.addEventListener('contextmenu', (event) => {
     const box = chart.getBoundingClientRect(), l = app.layout, row = rowAtPoint(l, app.store.state.scroll, event.clientY - box.top);
