@@ -13,7 +13,7 @@ import pytest
 from support.synthetic_runs import grid
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
-from support.users.viewer import AXIS, Viewer
+from support.users.viewer import AXIS, NAMES, Viewer
 
 RANKS = (64, 1000)
 
@@ -166,8 +166,18 @@ def test_rows_in_the_order_of_times(run: Run, page: Browser) -> None:
         assert [rank for row in found for rank in places(row)][each:] == [
             rank for at in range(each - 1, run.ranks - 1, each) for rank in sorted(work[at : at + each])
         ]
+    keep(view, file := run.archive.parent / f"found{run.ranks}.html")
+    saved = [places(row) for row in rows(Viewer(page, file.as_uri()))]
+    assert sorted(saved[0]) == sorted([run.slow, *work[: len(saved[0]) - 1]])  # the bar may be higher
+    view = Viewer(page, run.address + view.state)
+    view.run("location.hash = location.hash.replace('find=stencil', 'find=').replace('exact=1', 'exact=0')")
+    view.settled()
+    assert [row["key"] for row in rows(view)] == [row["key"] for row in before]  # nothing is found
     choose(view, "wait")
     assert run.slow in places(rows(view)[-1])
+    view.run("location.hash = arguments[0]", f"w=0-{view.window[0]}&order={user}")  # MPI_Init
+    view.settled()
+    assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
     choose(view, "")
     assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
     assert "order" not in view.state
@@ -199,3 +209,58 @@ def test_alike_rows_are_joined(run: Run, page: Browser) -> None:
     assert [row["name"] for row in rows(Viewer(page, file.as_uri()))] == [joined[n][1] for n in (1, 0, 2)]
     assert [row["key"] for row in rows(Viewer(page, run.address + state))] == [joined[n][0] for n in (1, 0, 2)]
     assert page.complaints() == []
+
+
+def test_alike_rows_count_all_their_calls(run: Run, page: Browser) -> None:
+    """Search and messages are about all rows that a row stands for; the row shows a call of any of them."""
+    steps = 12 if run.ranks < 1000 else 4
+    send = steps * (int(grid.WORK * grid.LATE) + 3 * grid.HALO) // 3 + grid.WORK
+    view = Viewer(page, f"{run.address}#w=0-99999999&order=alike&find=stencil&exact=1&call=0.0.{send}.2")
+    view.press("Search")
+    assert f"{run.ranks * steps:,} calls" in view.run("return document.getElementById('panel').textContent")
+    assert f"{run.ranks * steps:,} messages" in view.run("return document.getElementById('status').textContent")
+    view.key("m")
+    assert "row=0:l1&" in view.state
+    assert "call=0.1." in view.state
+    assert "process 1" in [text for text, *_ in view.texts()]
+    view.key("o")
+    assert "apart=0.l0" in view.state
+    assert page.complaints() == []
+
+
+def test_a_selection_keeps_its_rows(run: Run, page: Browser) -> None:
+    """Of rows on the screen, also from a pinned one on; in another order it is the same rows."""
+    view = Viewer(page, f"{run.address}#pin=0.l{run.slow}&zoom=4&messages=none")
+    view.wheel(400, 300, 400)
+    view.drag(NAMES + 100, AXIS + 5, NAMES + 200, AXIS + 60)
+    chosen = view.state.split("&sel=")[1].split("&")[0].split(".")[1:]
+    hidden = rows(view)[1]
+    assert chosen[0] == chosen[1]
+    ranks = places({"key": chosen[0]})
+    assert run.slow in ranks
+    assert not set(places(hidden)) & set(ranks)
+    assert 1 < len(ranks) < 40
+    choose(view, "wait")
+    assert f".{chosen[0]}.{chosen[0]}&" in view.state
+    view.press("Profile")
+    assert f"{len(ranks)}\n" in view.run("return document.getElementById('panel').innerText").replace("\t", "\n")
+    assert page.complaints() == []
+
+
+def test_pins_of_two_archives(tmp_path: Path, page: Browser) -> None:
+    """All pinned rows are above; a scrolled page knows the row below the mouse; keys open the menu of a row."""
+    grid.write(tmp_path / "grid.trace", 16, 4)
+    with served(tmp_path, tmp_path / "grid.trace", tmp_path / "grid.trace") as (address, _):
+        view = Viewer(page, f"{address}#pin=0.l3_1.l5&zoom=3&row=1:l5&messages=lines")
+        page_layout = view.run("return document.getElementById('chart').layout()")
+        assert [(part["rows"][0]["key"], part["pinned"]) for part in page_layout["parts"]] == [("l3", 1), ("l5", 1)]
+        view.wheel(400, 300, 10_000)
+        assert view.tip(NAMES + 300, page_layout["bottom"] - 5).startswith("process 15")
+        view.run(
+            "const c = document.getElementById('chart'); c.focus();"
+            "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'F10', shiftKey: true, bubbles: true}))"
+        )
+        view.key("\ue015", "\ue007")  # the second item
+        assert "pin=" not in view.state
+        assert not any(row["pinned"] for row in rows(view))
+        assert page.complaints() == []

@@ -134,24 +134,27 @@ test('the store tells of changes only, in their order', () => {
 });
 
 test('panels are about the selection, else the window', () => {
-  const rows = [{key: 'l1'}, {key: 'l2'}, {key: 'l3'}];
+  const rows = /** @type {any} */ ({locations: [1, 2, 3, 9], processes: [0, 0, 1, 1], process_nodes: {0: 0, 1: 0}});
   const state = {...INITIAL, begin: 100, end: 200};
   assert.deepEqual(chosen(state, rows, 0, 150), {from: 100, to: 150, rows: ''});
   const selection = {begin: 110, end: 120, first: 'l3', last: 'l2'};
-  assert.deepEqual(chosen({...state, selection, shift: [10, 0]}, rows, 0, 150), {from: 100, to: 110, rows: 'l2,l3'});
+  assert.deepEqual(chosen({...state, selection, shift: [10, 0]}, rows, 0, 150), {from: 100, to: 110, rows: 'r1-2'});
+  const selected = (first, last) => chosen({...state, selection: {...selection, first, last}}, rows, 0, 150).rows;
+  assert.deepEqual([selected('p1', 'p1'), selected('r0-0_3-3', 'r0-0_3-3'), selected('p0', 'l3'), selected('l7', 'l7')], ['p1', 'r0-0_3-3', 'r0-2', '']);
   assert.equal(options({from: 0, to: 150}, 150), '');
   assert.equal(options({from: 3, to: 150}, 150), ' --from 3ns --to 150ns');
 });
 
 test('picked rows and notes in the address', () => {
+  const NO_ROWS = /** @type {any} */ ({locations: []});
   const state = {...INITIAL, begin: 1, end: 20, picks: ['0:l3', '1:l7'], between: true, notes: [{trace: 1, time: 5, row: 'p2', text: 'a|b.c ~ \u00e4 % _'}]};
   const text = fragment(/** @type {any} */ (state));
   assert.deepEqual({...INITIAL, ...values(text)}, state);
   assert.deepEqual(values(text, 1).picks, ['0:l3']);
   assert.deepEqual(values(text, 1).notes, []);
   for (const odd of ['#pick=x', '#pick=', '#note=0.1.l0', '#note=0.1.l0.%25', '#note=2.1.l0.a', '#pick=0.-1']) assert.deepEqual(values(odd), {});
-  assert.deepEqual(chosen(/** @type {any} */ (state), [], 1, 150), {from: 1, to: 20, rows: 'l7'});
-  assert.equal(chosen(/** @type {any} */ ({...state, picks: []}), [], 1, 150).rows, '');
+  assert.deepEqual(chosen(/** @type {any} */ (state), NO_ROWS, 1, 150), {from: 1, to: 20, rows: 'l7'});
+  assert.equal(chosen(/** @type {any} */ ({...state, picks: []}), NO_ROWS, 1, 150).rows, '');
 });
 
 test('flame graph: children inside their parents, the largest first', () => {

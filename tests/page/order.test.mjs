@@ -5,9 +5,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
+import {togglePin} from '../../src/vtrace/timeline/page/hands/walk.js';
 import {clusters, inOrder} from '../../src/vtrace/timeline/page/model/order.js';
-import {withPins} from '../../src/vtrace/timeline/page/model/rows.js';
-import {INITIAL} from '../../src/vtrace/timeline/page/model/store.js';
+import {keyFor, placesFor, rowsOf, withPins} from '../../src/vtrace/timeline/page/model/rows.js';
+import {INITIAL, Store} from '../../src/vtrace/timeline/page/model/store.js';
 
 /** Three processes with a location each, the first with two. */
 const OF = {
@@ -59,7 +60,32 @@ test('pinned rows, alone and with their process, and their place in the address'
   assert.deepEqual(keys(['0:l7']), ['l7', 'l4,l9,l5']);
   assert.deepEqual(keys(['0:p0', '1:l5']), ['l4,l7', 'l9,l5']);
   assert.equal(withPins(ROWS, OF, ['0:l7']).pinned[0].name, 'Rank 0, omp 1');
+  const folded = (fold) => withPins(rowsOf(OF, [0, 0, 0, 0], fold, new Set(), 0), OF, ['0:p0']).pinned.map(({key}) => key).join();
+  assert.deepEqual(['thread', 'process', 'node'].map(folded), ['l4,l7', 'p0', '']);
   const state = {...INITIAL, pins: ['0:l7', '1:p0'], order: 'alike', apart: ['0:l4']};
   assert.deepEqual(values(fragment(state)), {begin: 0, end: 1, pins: state.pins, order: 'alike', apart: state.apart, panel: 'profile'});
+  assert.deepEqual([values('#order=c7', 1, 7), values('#order=c6', 1, 7)], [{}, {order: 'c6'}]);
   assert.deepEqual(values('pin=0.l7_0.r1-2_x&order=none&apart=1.l2', 1), {pins: ['0:l7'], apart: []});
+});
+
+test('the keys y and Y: a row, its process, and a row that several share', () => {
+  /** The pins after each press. @param {[string, number[], boolean][]} presses @param {any} rows */
+  const pins = (presses, rows = OF) => {
+    const store = new Store({...INITIAL}), app = /** @type {any} */ ({store, traces: [{meta: {rows}}]});
+    return presses.map(([key, places, whole]) => {
+      togglePin(app, {trace: 0, key, places}, whole);
+      return store.state.pins.join();
+    });
+  };
+  assert.deepEqual(pins([['l4', [0], false], ['l4', [0], true], ['l4', [0], false], ['l7', [1], false]]), ['0:l4', '0:l4,0:p0', '0:p0', '']);
+  assert.deepEqual(pins([['l4', [0], true], ['l7', [1], true], ['n0', [0, 1, 2, 3], false]]), ['0:p0', '', '']);
+  assert.deepEqual(pins([['r1-2', [1, 2], false], ['r1-2', [1, 2], false]]), ['0:l7,0:p1', '']);
+  const many = Array.from({length: 1000}, (_, at) => at), wide = {locations: many, processes: many};
+  assert.equal(pins([['r0-999', many, false]], wide)[0].split(',').length, 64);
+});
+
+test('joined rows: their places and key; any of them opens all', () => {
+  const [head] = inOrder(ROWS, OF, 'alike', SUMS, []);
+  assert.deepEqual([placesFor(head), keyFor([head]), keyFor([ROWS[0]]), keyFor([head, ROWS[1]])], [[0, 2], 'r0-0_2-2', 'l4', 'r0-2']);
+  assert.deepEqual(inOrder(ROWS, OF, 'alike', SUMS, ['0:l9']), inOrder(ROWS, OF, 'alike', SUMS, ['0:l4']));
 });

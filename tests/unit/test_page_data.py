@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import BoundedSemaphore
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.analysis.selection import Selection
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
-from vtrace.timeline import call_store, tile_pass, viewer_site
+from vtrace.timeline import call_store, panel_data, tile_pass, viewer_site
 from vtrace.timeline.answers import BadRequest, Outdated
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.saved_data import PANELS
@@ -312,12 +314,20 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 
 
 def test_panels_of_one_pass(asked: Asked, trace: reader.Trace) -> None:
-    """A saved page reads the events once for its panels: they are those that each read the events."""
+    """A saved page reads the events once for its panels and orders of rows: they are those that each read the events.
+    Only the reading takes a turn."""
     shown, locations = asked.site.shown[0], asked.site.shown[0].rows.of("")
     for window in ((0, trace.length), (trace.length // 4, trace.length // 2)):
         alone = [shown.panels.answer(name, window, locations).data for name in PANELS]
-        with shown.panels.together(window, locations):
+        sums = shown.panels.sums(window, shown.rows.order, "", exact=False).data
+        turns = BoundedSemaphore(1)
+        with shown.panels.together(window, locations, turns), turns, pytest.MonkeyPatch.context() as patch:
+            reading = Mock(wraps=panel_data.ask)
+            patch.setattr(panel_data, "ask", reading)
             assert [shown.panels.answer(name, window, locations).data for name in PANELS] == alone
+            count = reading.call_count
+            assert shown.panels.sums(window, shown.rows.order, "", exact=False).data == sums
+            assert reading.call_count == count
             assert shown.panels.answer("profile", (0, 1), locations).data != alone[PANELS.index("profile")]
 
 

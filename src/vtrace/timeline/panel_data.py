@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,13 +79,16 @@ class PanelData:
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
     @contextmanager
-    def together(self, window: tuple[int, int], locations: Sequence[int]) -> Iterator[None]:
+    def together(
+        self, window: tuple[int, int], locations: Sequence[int], turns: AbstractContextManager[Any]
+    ) -> Iterator[None]:
         """Reads the events once for all panels of a window and locations; inside, these panels take their answers from
-        this pass."""
+        this pass. turns: is entered for the pass only, since the panels take turns themselves."""
         part = Selection.of(*window, locations)
         costs: AnyQuestion = CostQuestion() if self._sampled else CallTree()
         questions: list[AnyQuestion] = [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io()]
-        ask(self._trace, questions, part)
+        with turns:
+            ask(self._trace, questions, part)
         self._asked = {(type(question), part): question for question in questions}
         try:
             yield
@@ -160,7 +163,7 @@ class PanelData:
         """Exclusive ns of each location of order, row by row: kinds, by class in calls that work, then by class in
         calls that wait; regions, in the regions with the most time; found, in the regions whose names contain text."""
         trace = self._trace
-        table = self._ask(Profile(), {"start": window[0], "stop": window[1], "locations": order.tolist()})
+        table = self._ask(Profile(), {"start": window[0], "stop": window[1], "locations": np.sort(order).tolist()})
         place = np.zeros(trace.locations.rows, np.int64)
         place[order] = np.arange(len(order))
         at, region, ns = place[table["location"]], table["region"], table["exclusive"].astype(float)
@@ -173,8 +176,7 @@ class PanelData:
 
         def summed(columns: Array, wide: int) -> Array:
             known = columns >= 0
-            found = np.bincount(at[known] * wide + columns[known], ns[known], len(order) * wide)
-            return found.astype(np.float32)
+            return np.bincount(at[known] * wide + columns[known], ns[known], len(order) * wide)
 
         columns = {
             "kinds": summed(kind[region], 2 * classes), "regions": summed(column[region], len(top)),

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,13 @@ _CURVES, _STACKS = 16, 64
 """The most counters with curves, and the most locations with stacks of samples."""
 _TEXTS, _TEXT_ROOM = 1000, 200_000
 """Regions whose texts are requested together, and the bytes that are kept for texts."""
+
+
+class Search(NamedTuple):
+    """The search of the saved page. exact: 1 if text is a whole name."""
+
+    text: str
+    exact: int
 
 
 @dataclass
@@ -89,12 +97,15 @@ def save_trace(
     *,
     described: dict[str, Any],
     room: int,
+    turns: AbstractContextManager[Any],
+    search: Search,
     advance: Callable[[int], None],
 ) -> tuple[dict[str, Any], Parts]:
     """The description of a trace for a saved page, and its parts. number: of the trace; described: for a page with a
-    server; room: bytes for the parts; advance: is called with 1 after each of STEPS steps."""
+    server; room: bytes for the parts; turns: of those who read all events; advance: is called with 1 after each of
+    STEPS steps."""
     saver = _Saver(shown, ask, number, window, room=room)
-    saver.fill(advance)
+    saver.fill(turns, search, advance)
     finest = [each if each == NO_LEVEL else max(each, saver.level) for each in described["finest"]]
     saved = {"from": window[0], "to": window[1], "each": saver.each, "tiles": saver.level, "shortest": saver.shortest}
     return described | {"finest": finest, "saved": saved}, saver.parts
@@ -115,20 +126,21 @@ class _Saver:
         self._count = len(firsts)
         self.level, self.shortest = shown.row_tiles.top, -1
 
-    def fill(self, advance: Callable[[int], None]) -> None:
-        """Makes all parts. advance: is called with 1 after each of STEPS steps."""
+    def fill(self, turns: AbstractContextManager[Any], search: Search, advance: Callable[[int], None]) -> None:
+        """Makes all parts; see save_trace."""
         units = {"rows": self._units}
-        with self._shown.panels.together(self._window, self._shown.rows.of("")):
+        with self._shown.panels.together(self._window, self._shown.rows.of(""), turns):
             for name in PANELS:
                 if name != "findings_here" or not self._is_whole:
                     self._keep(f"panel {name}", "panel", name=name, rows="")
                 advance(1)
+            self._keep("sums", "sums", **search._asdict())
+            advance(1)
         self._keep("marks", "marks")
         self._keep("classes", "regions", rows="classes")
         for step in (
             lambda: self._keep("collectives", "collectives", **units),
             lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
-            lambda: self._keep("sums", "sums", text=""),
             self._tiles, self._calls, self._messages, self._samples, self._off_core, self._counters, self._texts,
         ):  # fmt: skip
             step()

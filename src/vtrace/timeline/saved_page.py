@@ -12,11 +12,13 @@ import posixpath
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from vtrace import __version__
-from vtrace.timeline.saved_data import Parts, save_trace
+from vtrace.timeline.saved_data import Parts, Search, save_trace
 
 if TYPE_CHECKING:
     from vtrace.timeline.saved_data import Ask
@@ -37,15 +39,18 @@ _NAME = "vtrace/"
 
 def page_of(
     page: Path, traces: Sequence[tuple[ShownTrace, dict[str, Any]]], ask: Ask, window: tuple[int, int] | None, *,
-    state: str, shifts: Sequence[int], advance: Callable[[int], None],
+    turns: AbstractContextManager[Any], state: str, shifts: Sequence[int], advance: Callable[[int], None],
 ) -> bytes:  # fmt: skip
     """The file, with as many data as fit into LARGEST bytes.
 
     page: the folder of the page; traces: with their descriptions for a page with a server; ask: answers requests;
-    window: what the file shows, by default what the page shows first; state: the address's fragment;
-    shifts: how much later the page shows each trace, ns, if there is a window; advance: see save_trace.
+    window: what the file shows, by default what the page shows first; turns: of those who read all events; state: the
+    address's fragment; shifts: how much later the page shows each trace, ns, if there is a window; advance: see
+    save_trace.
     Raises FormatError."""
     empty = len(html_of(page, {}, b""))
+    words = dict(parse_qsl(state.removeprefix("#")))
+    search = Search(words.get("find", ""), exact=int(words.get("exact") == "1"))
     room = (LARGEST - empty) * 3 // 4 - _HEAD_ROOM
     metas, parts, data, at = [], dict[str, tuple[int, int]](), [], 0
     for number, (shown, described) in enumerate(traces):
@@ -54,17 +59,19 @@ def page_of(
         begin = min(max(0, part[0] - by), described["duration"] - 1)
         part = begin, max(begin + 1, min(part[1] - by, described["duration"]))
         left = (room - at) // (len(traces) - number) - len(json.dumps(described))
-        meta, found = save_trace(shown, ask, number, part, described=described, room=left, advance=advance)
+        meta, found = save_trace(
+            shown, ask, number, part, described=described, room=left, turns=turns, search=search, advance=advance
+        )
         metas.append(meta)
         parts |= {name: (at + begin, size) for name, (begin, size) in found.places.items()}
         data += found.data
         at += found.size
     if len(traces) > 1:
-        words = dict[str, Any]()
+        both = dict[str, Any]()
         for n, meta in enumerate(metas):
-            words |= {f"from{n}": meta["saved"]["from"], f"to{n}": meta["saved"]["to"], f"rows{n}": ""}
+            both |= {f"from{n}": meta["saved"]["from"], f"to{n}": meta["saved"]["to"], f"rows{n}": ""}
         compared = Parts(room - at)
-        compared.add("compare", ask("compare", words))
+        compared.add("compare", ask("compare", both))
         parts |= {name: (at + begin, size) for name, (begin, size) in compared.places.items()}
         data += compared.data
     return html_of(page, {"state": state, "traces": metas, "parts": parts}, b"".join(data))

@@ -49,7 +49,7 @@ PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
 _SLOW = {
     "messages", "collectives", "counters", "panel", "search", "nth", "far", "samples", "leaves", "sample", "rare",
-    "curves",
+    "curves", "sums",
 }  # fmt: skip
 """Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
@@ -181,7 +181,9 @@ class ViewerSite:
 
         traces = [(each, _described(each)) for each in self.shown]
         with self._console.steps("saving the page", STEPS * len(traces)) as advance:
-            return saved_page.page_of(PAGE, traces, ask, window, state=state, shifts=shifts, advance=advance)
+            return saved_page.page_of(
+                PAGE, traces, ask, window, turns=self._turns, state=state, shifts=shifts, advance=advance
+            )
 
     def _with_new_tiles(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""

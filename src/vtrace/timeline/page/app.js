@@ -5,7 +5,7 @@ import {paneOf, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
 import {scaleOf} from './model/curves.js';
-import {fullName} from './model/rows.js';
+import {fullName, keyFor, placesFor, placesOfKey} from './model/rows.js';
 import {clamped} from './model/time.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
@@ -34,10 +34,10 @@ export class App {
     this.dragging = false;
     /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
-    this.rowsKey = this.paneRow = '';
+    this.paneRow = '';
     this.paneMost = 64;
-    /** @type {Map<number, number>} */
-    this.rows = new Map();
+    /** Row of each location, by the rows of a part. @type {WeakMap<Row[], Map<number, number>>} */
+    this.rows = new WeakMap();
     /** @type {(() => void)[]} */
     this.onSettled = [];
     this.frame = this.overFrame = 0;
@@ -90,14 +90,19 @@ export class App {
 
   /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
   rowOf(l, trace) {
-    const key = `${trace} ${l.parts[trace].id}`;
-    if (this.rowsKey !== key) {
-      this.rowsKey = key;
-      this.rows = new Map();
-      const {locations} = this.traces[trace].meta.rows;
-      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.has(locations[place]) || this.rows.set(locations[place], number)));
+    const {rows} = l.parts[trace], {locations} = this.traces[trace].meta.rows;
+    let found = this.rows.get(rows);
+    if (!found) {
+      this.rows.set(rows, found = new Map());
+      for (const [number, row] of rows.entries()) for (const place of placesFor(row)) if (!found.has(locations[place])) found.set(locations[place], number);
     }
-    return this.rows;
+    return found;
+  }
+
+  /** The number of the row with a key, else of the row with its first location; -1: none. @param {Layout} l @param {number} trace @param {string} key */
+  rowNumber(l, trace, key) {
+    const found = l.parts[trace]?.rows.findIndex((row) => row.key === key) ?? -1, of = this.traces[trace]?.meta.rows;
+    return found >= 0 || !of || !key ? found : this.rowOf(l, trace).get(of.locations[placesOfKey(of, key)[0]]) ?? -1;
   }
 
   /** The name of the selected row. @param {Layout} l */
@@ -184,11 +189,11 @@ export class App {
     this.askPane(l);
   }
 
-  /** Requests messages and collective operations. @param {number} number @param {{key: string}[]} rows @param {string} keys
+  /** Requests messages and collective operations. @param {number} number @param {Row[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askLinks(number, rows, keys, begin, end) {
     const {state} = this.store, trace = this.traces[number];
-    const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => row.key).join(','), from: begin, to: end};
+    const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
     if (!words.rows) return;
     const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
@@ -247,7 +252,7 @@ export class App {
 
   /** Requests the times by which rows are in order. @param {number} number @param {number} begin @param {number} end */
   async askSums(number, begin, end) {
-    const {order, search, exact} = this.store.state, trace = this.traces[number], isFound = order === 'found';
+    const {order, search, exact} = this.store.state, trace = this.traces[number], isFound = order === 'found' && search !== '';
     const words = {trace: number, from: begin, to: end, text: isFound ? search : '', exact: isFound && exact ? 1 : 0}, key = JSON.stringify(words);
     if (trace.sumsAsked === key) return;
     trace.sumsAsked = key;
@@ -255,7 +260,7 @@ export class App {
     if (trace.sumsAsked !== key) return;
     if (!found) return void (trace.sumsAsked = undefined);
     const {kinds, regions, found: searched} = found.columns;
-    trace.sums = {key, length: found.notes.length ?? end - begin, kinds, regions, found: searched};
+    trace.sums = {key, text: words.text, exact: words.exact === 1, length: found.notes.length ?? end - begin, kinds, regions, found: searched};
     this.refreshSoon(0);
     this.redraw();
   }
@@ -266,11 +271,11 @@ export class App {
     this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
-  /** Requests the calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys
+  /** Requests the calls that a search finds. @param {number} number @param {Row[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askFound(number, rows, keys, begin, end) {
     const trace = this.traces[number], {search, exact} = this.store.state;
-    const words = {trace: number, text: search, exact: exact ? 1 : 0, rows: rows.map((row) => row.key).join(','), from: begin, to: end, bins: SEARCH_BINS};
+    const words = {trace: number, text: search, exact: exact ? 1 : 0, rows: rows.map((row) => keyFor([row])).join(','), from: begin, to: end, bins: SEARCH_BINS};
     const found = await this.client.table('search', words, `search ${number}`);
     if (!found || search !== this.store.state.search) return;
     trace.found = found;

@@ -35,9 +35,10 @@ if (metas) {
 async function start(traces) {
   document.title = `${traces.map((one) => one.title).join(', ')} - vtrace`;
   addCaveats(traces.flatMap((one) => one.caveats));
+  const meant = (/** @type {string} */ text) => values(text, traces.length, traces[0].classes.length);
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
-  const initial = {...INITIAL, ...whole, ...firstWindow(traces), row: first === undefined ? '' : `0:l${first}`, ...values(location.hash || saved?.state || '', traces.length)};
+  const initial = {...INITIAL, ...whole, ...firstWindow(traces), row: first === undefined ? '' : `0:l${first}`, ...meant(location.hash || saved?.state || '')};
   const store = new Store(initial);
   const app = new App(store, client, traces);
   store.state = {...initial, ...clamped(initial, app.length)};
@@ -73,7 +74,7 @@ async function start(traces) {
   installKeys(app);
   installRowMenu(app);
   installWaiting(app);
-  installHistory(app, fragment, (text) => values(text, traces.length));
+  installHistory(app, fragment, meant);
   new ResizeObserver(() => {
     const box = byId('chart').getBoundingClientRect();
     [app.width, app.height] = [Math.floor(box.width), Math.floor(box.height)];

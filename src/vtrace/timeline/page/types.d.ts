@@ -146,11 +146,14 @@ interface Row {
   finest: number; // level of tiles
   first: boolean; // true for the first row of a process
   alike?: number; // rows for which this row stands
+  members?: Row[]; // all rows that are alike, this one first
 }
 
 /** Times of locations in a window, one location after the other, ns (timeline/panel_data.py). */
 interface Sums {
   key: string; // of the request
+  text: string; // of the search
+  exact: boolean;
   length: number; // of the window
   kinds: ArrayLike<number>; // by class in calls that work, then by class in calls that wait
   regions: ArrayLike<number>; // in the regions with the most time
@@ -180,7 +183,7 @@ interface Leaves {
 
 type CallName = {trace: number, location: number, begin: number, depth: number};
 type SampleName = {trace: number, location: number, time: number};
-/** First, last: keys of rows. */
+/** First, last: keys of rows, the same for all that the page selects; '': all rows. */
 type SelectedPart = {begin: number, end: number, first: string, last: string} | null;
 /** Row: a key. */
 type Note = {trace: number, time: number, row: string, text: string};

@@ -61,13 +61,14 @@ function freshPaint(app, trace, paper) {
 export function drawChart(app, s, l, dark) {
   const paper = paperOf(app, dark);
   const {state} = app.store;
-  for (let trace = 0; trace < l.parts.length; trace += 1) {
-    const {collectives} = app.traces[trace];
-    if (collectives && state.collectives === 'auto') fillBands(s, viewOf(app, l, trace, paper), collectives);
-    drawRows(app, s, l, trace, {paper, pinned: false});
+  for (const pinned of [false, true]) {
+    if (pinned && l.band) s.fill(0, l.top, l.left + l.width, l.band, paper.back);
+    for (let trace = 0; trace < l.parts.length; trace += 1) {
+      const {collectives} = app.traces[trace];
+      if (collectives && state.collectives === 'auto') fillBands(s, viewOf(app, l, trace, paper), collectives, pinned);
+      drawRows(app, s, l, trace, {paper, pinned});
+    }
   }
-  if (l.band) s.fill(0, l.top, l.left + l.width, l.band, paper.back);
-  for (let trace = 0; trace < l.parts.length; trace += 1) drawRows(app, s, l, trace, {paper, pinned: true});
   const pane = paneOf(app, l);
   s.fill(0, 0, l.left + l.width, AXIS, paper.back);
   if (l.bottom < l.height) s.fill(0, l.bottom, l.left + l.width, l.height - l.bottom, paper.back);
@@ -201,7 +202,7 @@ function shortName(s, name, room) {
 function drawNames(app, s, l, trace, paper) {
   const {state} = app.store, part = l.parts[trace], shown = visible(l, state.scroll, part);
   const every = Math.max(1, Math.ceil(13 / part.high)), places = new Places({left: 0, top: l.top, right: l.left, bottom: l.bottom});
-  const chosen = part.rows.findIndex((row) => state.row === `${trace}:${row.key}`);
+  const chosen = Number(state.row[0]) === trace ? app.rowNumber(l, trace, state.row.slice(2)) : -1;
   /** @param {number} number */
   const write = (number) => {
     const {name} = part.rows[number], x = name.startsWith('  ') ? 18 : 6, room = l.left - 6 - x;

@@ -11,14 +11,13 @@ const BAR = 5, THIN = 4, NEAR = 12, LABEL = 140;
 export function drawChosen(app, s, l, paper) {
   const {picks, scroll, notes} = app.store.state;
   for (const [trace, part] of l.parts.entries()) {
-    const mine = new Set(picks.filter((pick) => Number(pick[0]) === trace).map((pick) => Number(pick.slice(3))));
-    const {locations} = app.traces[trace].meta.rows;
-    if (mine.size) part.rows.forEach((row, number) => {
-      if (!row.places.some((place) => mine.has(locations[place]))) return;
+    const mine = new Set(picks.filter((pick) => Number(pick[0]) === trace).map((pick) => app.rowOf(l, trace).get(Number(pick.slice(3)))));
+    for (const number of mine) {
+      if (number === undefined) continue;
       const {y, high} = seen(l, scroll, part, number);
       if (high) s.veil(0, y - Math.max(0, THIN - high) / 2, BAR, Math.max(THIN, high), paper.pick, 1);
       if (high >= NEAR) s.frame(BAR / 2, y, l.left + l.width - BAR, high, paper.pick, 1);
-    });
+    }
   }
   /** @type {number[][]} */
   const labels = []; // labels do not overlap
@@ -26,8 +25,8 @@ export function drawChosen(app, s, l, paper) {
     const part = l.parts[note.trace], window = part && windowOf(app, note.trace);
     if (!part) continue;
     const x = l.left + ((note.time - window.begin) / (window.end - window.begin)) * l.width;
-    const number = part.rows.findIndex((row) => row.key === note.row), {y, high: tall} = number < 0 ? {y: l.top, high: l.bottom - l.top} : seen(l, scroll, part, number);
-    if (x < l.left || x > l.left + l.width || !tall) continue;
+    const number = app.rowNumber(l, note.trace, note.row), {y, high: tall} = seen(l, scroll, part, Math.max(0, number));
+    if (x < l.left || x > l.left + l.width || number < 0 || !tall) continue;
     const high = Math.min(Math.max(NEAR, tall), l.bottom - y);
     s.line(x, y, x, y + high, paper.pick, 2);
     if (labels.some(([a, b]) => Math.abs(a - x) < LABEL && Math.abs(b - y) < NEAR)) continue;

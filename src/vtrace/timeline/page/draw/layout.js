@@ -43,8 +43,9 @@ let made = 0;
 const LONGEST = 40000;
 
 /** All rows of a trace: the pinned ones and the others, each in their order. @param {State} state @param {TraceData} trace @param {number} number */
-function arrangedRows(state, {meta, sums}, number) {
-  const key = `${state.fold} ${state.open} ${number} ${state.pins} ${state.order} ${state.order && sums?.key} ${state.apart}`, known = kept.get(meta.rows);
+function arrangedRows(state, {meta, sums: latest}, number) {
+  const isOther = state.order === 'found' && (!state.search || latest?.text !== state.search || latest.exact !== state.exact);
+  const sums = isOther ? undefined : latest, key = `${state.fold} ${state.open} ${number} ${state.pins} ${state.order} ${state.order && sums?.key} ${state.apart}`, known = kept.get(meta.rows);
   if (known?.key === key) return known;
   const {pinned, others} = withPins(rowsOf(meta.rows, meta.finest, state.fold, new Set(state.open), number), meta.rows, state.pins);
   const found = {key, pinned, others: inOrder(others, meta.rows, state.order, sums, state.apart)};
@@ -102,7 +103,7 @@ export function rowAtPoint(l, scroll, y) {
   if (y < l.top || y >= l.bottom) return undefined;
   for (const part of l.parts) {
     const pinned = rowAt(y - l.top - part.pinTop, part.pinHigh, 0, part.pinned);
-    const row = rowAt(y - l.top - l.band - part.begin, part.high, scroll, part.rows.length - part.pinned);
+    const row = rowAt(y + scroll - l.top - l.band - part.begin, part.high, 0, part.rows.length - part.pinned);
     if (pinned >= 0) return part.rows[pinned];
     if (row >= 0 && y >= l.top + l.band) return part.rows[part.pinned + row];
   }

@@ -6,19 +6,19 @@ import {messagesAs} from '../model/density.js';
 import {bytes} from '../model/time.js';
 import {isFirst} from '../model/rare.js';
 import {label} from './labels.js';
-import {rowEnds, rowMiddle, seen} from './layout.js';
+import {rowMiddle, seen} from './layout.js';
 
 /** The lines of messages inside the picture: x0, y0, x1, y1 of each, and the place of each in the table.
  * @param {View} v @param {Table} table */
 function messageLines(v, {columns: c, notes}) {
-  const part = v.l.parts[v.trace], {left, width} = v.l, ends = /** @type {number[]} */ ([]), places = /** @type {number[]} */ ([]);
+  const part = v.l.parts[v.trace], {left, width, top, band, bottom} = v.l, ends = /** @type {number[]} */ ([]), places = /** @type {number[]} */ ([]);
   /** @param {number | undefined} row undefined: not on the page */
   const y = (row) => (row === undefined ? NaN : rowMiddle(v.l, v.scroll, part, row));
   for (let at = 0; at < c.send.length; at += 1) {
     const y0 = notes.bundled ? y(c.from_row[at]) : y(v.rowOf.get(c.sender[at]));
     const y1 = notes.bundled ? y(c.to_row[at]) : y(v.rowOf.get(c.receiver[at]));
     const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
-    if (Number.isNaN(y0 + y1) || Math.max(x0, x1) < left || Math.min(x0, x1) > left + width) continue;
+    if (Number.isNaN(y0 + y1) || (y0 === y1 && (y0 === bottom || (band && y0 === top + band))) || Math.max(x0, x1) < left || Math.min(x0, x1) > left + width) continue;
     ends.push(x0, y0, x1, y1);
     places.push(at);
   }
@@ -69,44 +69,41 @@ function arrows(ends) {
 }
 
 /** The place of each collective operation on the screen: from the first arrival to the last departure, on the rows
- * between the first and the last participant. @param {View} v @param {Table} table
- * @returns {{at: number, x0: number, x1: number, low: number, high: number}[]} low, high: rows */
-function bandsOf(v, {columns: c}) {
-  const low = new Map(), high = new Map(), found = [], {left, width} = v.l;
+ * between the first and the last participant, that are pinned or not. @param {View} v @param {Table} table @param {boolean} pinned
+ * @returns {{at: number, x0: number, x1: number, y0: number, y1: number}[]} */
+function bandsOf(v, {columns: c}, pinned) {
+  const low = new Map(), high = new Map(), found = [], {left, width, bottom} = v.l, part = v.l.parts[v.trace];
   for (let at = 0; at < c.part_instance.length; at += 1) {
     const row = v.rowOf.get(c.part_location[at]);
-    if (row === undefined) continue;
+    if (row === undefined || (row < part.pinned) !== pinned) continue;
     const of = c.part_instance[at];
     low.set(of, Math.min(low.get(of) ?? row, row));
     high.set(of, Math.max(high.get(of) ?? row, row));
   }
   for (let at = 0; at < c.begin.length; at += 1) {
     const x0 = Math.max(left, v.x(c.begin[at])), x1 = Math.min(left + width, v.x(c.end[at]));
-    if (low.has(at) && x1 > x0) found.push({at, x0, x1, low: low.get(at), high: high.get(at)});
+    if (!low.has(at) || x1 <= x0) continue;
+    const {y: y0} = seen(v.l, v.scroll, part, low.get(at)), {y, high: tall} = seen(v.l, v.scroll, part, high.get(at)), y1 = Math.min(bottom, y + tall);
+    if (y1 > y0) found.push({at, x0, x1, y0, y1});
   }
   return found;
 }
 
-/** Collective operations behind the rows: they show in the gaps between rows. @param {Surface} s @param {View} v @param {Table} table */
-export function fillBands(s, v, table) {
-  const part = v.l.parts[v.trace], colour = mixed(v.paper.back, v.paper.mark, 0.3);
-  if (part.high < 10) return;
-  for (const {x0, x1, low, high} of bandsOf(v, table)) {
-    const y0 = Math.max(v.l.top, rowEnds(v.l, v.scroll, part, low)[0]), y1 = Math.min(v.l.bottom, rowEnds(v.l, v.scroll, part, high)[1]);
-    if (y1 > y0) s.fill(x0, y0, x1 - x0, y1 - y0, colour);
-  }
+/** Collective operations behind the rows: they show in the gaps between rows. @param {Surface} s @param {View} v @param {Table} table @param {boolean} pinned */
+export function fillBands(s, v, table, pinned) {
+  const {high, pinHigh, pinned: count} = v.l.parts[v.trace], colour = mixed(v.paper.back, v.paper.mark, 0.3);
+  if ((pinned ? pinHigh : high) < 10 || (pinned && !count)) return;
+  for (const {x0, x1, y0, y1} of bandsOf(v, table, pinned)) s.fill(x0, y0, x1 - x0, y1 - y0, colour);
 }
 
 /** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
  * @param {Surface} s @param {View} v @param {Table} table @param {Places} labels */
 export function drawCollectives(s, v, table, labels) {
-  const part = v.l.parts[v.trace];
-  for (const {at, x0, x1, low, high} of bandsOf(v, table)) {
-    const y0 = rowEnds(v.l, v.scroll, part, low)[0], y1 = rowEnds(v.l, v.scroll, part, high)[1];
+  for (const {at, x0, x1, y0, y1} of [false, true].flatMap((pinned) => bandsOf(v, table, pinned))) {
     s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
     if (x1 - x0 >= 4) s.strokes([x0, y0, x0, y1, x1, y0, x1, y1], v.paper.mark, 1, 0.5);
     const text = String(table.notes.ops[table.columns.op[at]]).toLowerCase();
-    label(s, labels, text, {x: x0 + 4, y: Math.max(y0, v.l.top) + 13, colour: v.paper.text, room: x1 - x0 - 6, size: 10});
+    label(s, labels, text, {x: x0 + 4, y: y0 + 13, colour: v.paper.text, room: x1 - x0 - 6, size: 10});
   }
 }
 
@@ -126,7 +123,7 @@ export function drawMarks(s, v, table) {
     const x = v.x(c.time[at]);
     if (x < v.l.left || x > v.l.left + v.l.width) continue;
     const row = v.rowOf.get(c.location[at]), error = table.notes.severities[at] === 'HIGH';
-    if (!isFirst(drawn, row ?? -1, x, error ? 2 : 1)) continue;
+    if ((row === undefined && c.location[at] >= 0) || !isFirst(drawn, row ?? -1, x, error ? 2 : 1)) continue;
     const {y: y0, high} = row === undefined ? {y: v.l.top, high: v.l.bottom - v.l.top} : seen(v.l, v.scroll, part, row);
     if (!high) continue;
     s.line(x, y0, x, y0 + high, error ? v.paper.outlier : v.paper.pick, 1.5, 0.9);

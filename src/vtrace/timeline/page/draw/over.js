@@ -4,7 +4,9 @@
 import {duration} from '../model/time.js';
 import {drawChosen} from './chosen_layer.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
-import {AXIS, STACK_ROW, rowEnds, seen} from './layout.js';
+import {selectedKey} from '../model/address.js';
+import {placesOfKey} from '../model/rows.js';
+import {AXIS, STACK_ROW, seen} from './layout.js';
 
 /** @param {App} app @param {CanvasSurface} s
  * @param {Layout} l @param {boolean} dark */
@@ -16,10 +18,9 @@ export function drawOver(app, s, l, dark) {
   const chosen = state.selection;
   if (chosen) {
     const [x0, x1] = [x(chosen.begin), x(chosen.end)];
-    const {y0, y1} = selectedRows(app, l);
     s.veil(l.left, AXIS, x0 - l.left, l.bottom - AXIS, paper.back, 0.45);
     s.veil(x1, AXIS, l.left + l.width - x1, l.bottom - AXIS, paper.back, 0.45);
-    s.frame(x0, y0, Math.max(2, x1 - x0), y1 - y0, paper.pick, 1.5);
+    for (const [y0, y1] of selectedRows(app, l)) s.frame(x0, y0, Math.max(2, x1 - x0), y1 - y0, paper.pick, 1.5);
     drawLength(s, l, {x0, x1, text: duration(chosen.end - chosen.begin), paper});
   }
   drawChosen(app, s, l, paper);
@@ -40,18 +41,20 @@ function drawLength(s, l, {x0, x1, text, paper}) {
   s.text(text, x + 4, 15, paper.pick);
 }
 
-/** @param {App} app @param {Layout} l */
+/** The y and the end of each group of selected neighbours on the screen; of the chart, if all rows are selected.
+ * @param {App} app @param {Layout} l */
 function selectedRows(app, l) {
-  const chosen = app.store.state.selection, {scroll} = app.store.state;
-  let y0 = l.top, y1 = l.bottom;
-  for (const part of l.parts) {
-    const first = part.rows.findIndex((row) => row.key === chosen?.first), last = part.rows.findIndex((row) => row.key === chosen?.last);
-    if (first < 0 || last < 0) continue;
-    y0 = Math.max(l.top, rowEnds(l, scroll, part, Math.min(first, last))[0]);
-    y1 = Math.min(l.bottom, rowEnds(l, scroll, part, Math.max(first, last))[1]);
-    break;
+  const {selection, scroll} = app.store.state, found = /** @type {number[][]} */ ([]);
+  for (const [trace, part] of l.parts.entries()) {
+    const of = app.traces[trace].meta.rows, rowOf = app.rowOf(l, trace), key = selectedKey(selection, of);
+    const numbers = new Set(key ? placesOfKey(of, key).map((place) => rowOf.get(of.locations[place]) ?? -1) : []);
+    for (const number of [...numbers].sort((a, b) => a - b)) {
+      const {y, high} = seen(l, scroll, part, number), last = found.at(-1);
+      if (last && numbers.has(number - 1) && number !== part.pinned) last[1] = Math.max(last[1], Math.min(l.bottom, y + high));
+      else found.push([y, Math.min(l.bottom, y + high)]);
+    }
   }
-  return {y0, y1: Math.max(y0 + 2, y1)};
+  return found.length ? found.filter(([y0, y1]) => y1 > y0) : [[l.top, l.bottom]];
 }
 
 /** @param {App} app @param {CanvasSurface} s

@@ -25,11 +25,11 @@ function sumsOf(app, number, l) {
   const pieces = rows.map((row) => {
     const found = piecesOf(row);
     const weight = row.alike ?? 1;
-    if (found.length) covered += row.places.length * weight;
+    if (found.length) covered += row.places.length;
     for (const one of found) levels += one.level + 1;
     return {found, weight};
   }).filter(({found}) => found.length);
-  const key = `${rows.length} ${rows[0]?.key} ${levels}`, known = kept.get(tiles);
+  const key = `${rows.length} ${rows[0]?.key} ${levels} ${pieces.filter(({weight}) => weight > 1).map(({weight}) => weight)}`, known = kept.get(tiles);
   if (known && (known.key === key || known.covered > covered)) return known.sums;
   const sums = overviewOf(pieces.map(({found}) => found), meta.duration, meta.classes.length, pieces.map(({weight}) => weight));
   kept.set(tiles, {key, covered, sums});

@@ -77,7 +77,7 @@ export function showKeys() {
   const rows = KEYS.map(([keys, text]) => element('tr', {}, element('td', {}, ...keys.flatMap((key) => [element('kbd', {}, key), ' '])), element('td', {}, text)));
   const mouse = [
     ['wheel', 'scroll rows; with Shift move in time'], ['Ctrl and wheel', 'zoom at the mouse'], ['drag', 'select a part; the panels follow'], ['drag on the axis', 'measure a range'],
-    ['drag with Shift', 'move in time'], ['right click on the name of a row', 'menu of the row'], ['click', 'select the call'], ['double click', 'zoom to the call'],
+    ['drag with Shift', 'move in time'], ['right click on the name of a row; Shift and F10', 'menu of the row'], ['click', 'select the call'], ['double click', 'zoom to the call'],
   ].map(([what, text]) => element('tr', {}, element('td', {}, what), element('td', {}, text)));
   fill(dialog, element('h2', {}, 'Keys'), element('table', {}, ...rows, ...mouse), button('Close', () => dialog.close()));
   dialog.showModal();

@@ -3,8 +3,9 @@
 // a double click zooms in.
 
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
-import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowEnds, rowHigh} from '../draw/layout.js';
+import {AXIS, STACK_ROW, boxOf, rowAtPoint, rowEnds, rowHigh, seen, visible} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
+import {keyFor} from '../model/rows.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
 import {chooseAt, chooseRare, openCluster} from './walk.js';
@@ -27,7 +28,7 @@ export function installMouse(app) {
     wheel(app, event, place(event).x);
   }, {passive: false});
   chart.addEventListener('mousedown', (event) => {
-    if (event.button > 1) return;
+    if (event.button > 1 || event.ctrlKey) return;
     const {x, y} = place(event);
     const {begin, end} = store.state;
     press = {x, y, pan: event.button === 1 || event.shiftKey, begin, end};
@@ -75,12 +76,17 @@ function wheel(app, event, x) {
 function select(app, from, to) {
   const l = app.layout, {state} = app.store;
   const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
-  const ruler = from.y < AXIS, first = ruler ? undefined : rowAtPoint(l, state.scroll, from.y), last = ruler ? undefined : rowAtPoint(l, state.scroll, Math.max(AXIS + 1, Math.min(to.y, l.bottom - 1)));
+  const part = from.y < AXIS ? undefined : l.parts[rowAtPoint(l, state.scroll, from.y)?.trace ?? -1];
+  const rows = part ? visible(l, state.scroll, part).filter((row) => {
+    const {y, high} = seen(l, state.scroll, part, row);
+    return high > 0 && y <= Math.max(from.y, to.y) && y + high > Math.min(from.y, to.y);
+  }) : [];
+  const key = part && rows.length ? keyFor(rows.map((row) => part.rows[row])) : '';
   const wide = state.end - state.begin;
   const begin = Math.floor(state.begin + low * wide);
   app.store.set({selection: {
     begin: Math.max(0, begin), end: Math.max(begin + 1, Math.ceil(state.begin + Math.min(1, high) * wide)),
-    first: first?.key ?? '', last: (last ?? first)?.key ?? '',
+    first: key, last: key,
   }});
 }
 

@@ -22,8 +22,7 @@ export async function chooseCall(app, trace, call) {
     const middle = (Math.max(begin, 0) + Math.min(end, begin + wide)) / 2 + shift;
     app.show({begin: middle - wide / 2, end: middle + wide / 2});
   }
-  const row = app.layout.parts[trace]?.rows.find((each) => each.location === location);
-  app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
+  app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
   return undefined;
 }
@@ -39,9 +38,15 @@ export async function chooseSample(app, trace, location, time, slack, step = 0) 
   }
   const {state} = app.store, at = found.time + (state.shift[trace] ?? 0), wide = state.end - state.begin;
   if (at < state.begin || at > state.end) app.show({begin: at - wide / 2, end: at + wide / 2});
-  const row = app.layout.parts[trace]?.rows.find((each) => each.location === location);
-  app.store.set({call: null, sample: {trace, location, time: found.time}, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
+  app.store.set({call: null, sample: {trace, location, time: found.time}, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
+}
+
+/** Selects the row of a location, also of one that is joined with alike ones, but none that folds or shares. @param {App} app
+ * @param {number} trace @param {number} location */
+function rowWith(app, trace, location) {
+  const l = app.layout, row = l.parts[trace]?.rows[app.rowOf(l, trace).get(location) ?? -1];
+  return row && row.location >= 0 ? {row: `${trace}:l${location}`} : {};
 }
 
 /** @param {App} app @param {number} trace @param {number} location */
@@ -109,8 +114,8 @@ export function zoomToChoice(app) {
 /** @param {App} app @param {number} step */
 export function nextRow(app, step) {
   const l = app.layout, {row} = app.store.state;
-  const all = l.parts.flatMap((part) => part.rows);
-  const at = all.findIndex((each) => `${each.trace}:${each.key}` === row);
+  const all = l.parts.flatMap((part) => part.rows), trace = Number(row[0]);
+  const chosen = l.parts[trace]?.rows[app.rowNumber(l, trace, row.slice(2))], at = chosen ? all.indexOf(chosen) : -1;
   const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
   if (next) app.store.set({row: `${next.trace}:${next.key}`});
   if (next && next.location >= 0) scrollTo(app, next.trace, next.location);
@@ -118,14 +123,15 @@ export function nextRow(app, step) {
 
 /** Shows all rows of a row's cluster, or joins them again. @param {App} app @param {Row} row */
 export function openCluster(app, row) {
-  const {apart} = app.store.state, name = `${row.trace}:${row.key}`;
-  app.store.set({apart: apart.includes(name) ? apart.filter((each) => each !== name) : [...apart, name], row: name});
+  const name = `${row.trace}:${row.key}`, all = new Set(row.members?.map(({trace, key}) => `${trace}:${key}`));
+  const apart = app.store.state.apart.filter((each) => !all.has(each));
+  app.store.set({apart: row.alike === 1 ? apart : [...apart, name], row: name});
 }
 
 /** Folds or unfolds the process of the selected row. @param {App} app */
 export function foldProcess(app) {
   const l = app.layout, {row, open, fold} = app.store.state, trace = Number(row[0]);
-  const found = l.parts[trace]?.rows.find((each) => each.key === row.slice(2));
+  const found = l.parts[trace]?.rows[app.rowNumber(l, trace, row.slice(2))];
   if (found?.alike) return openCluster(app, found);
   if (!found || fold === 'node') return;
   const {rows} = app.traces[trace].meta, process = rows.processes[found.places[0]];
@@ -137,25 +143,32 @@ export function foldProcess(app) {
 
 /** @typedef {Pick<Row, 'trace' | 'key' | 'places'>} Pinned */
 
-/** The pins of a row: its own, or those of the processes that share the row, and that of its process. @param {App} app @param {Pinned} row */
+/** The most pins that a row gets at once. */
+const MOST_PINS = 64;
+
+/** The pins of a row: its own, or those of the processes and threads that share the row, and that of its process. @param {App} app @param {Pinned} row */
 function pinsOf(app, {trace, key, places}) {
-  const {rows} = app.traces[trace].meta, name = (/** @type {number} */ place) => (rows.processes[place] < 0 ? `l${rows.locations[place]}` : `p${rows.processes[place]}`);
-  const whole = [...new Set(places.map(name))].map((each) => `${trace}:${each}`);
-  return {own: key[0] === 'r' ? whole : [`${trace}:${key}`], whole};
+  const {rows} = app.traces[trace].meta, shared = new Set(places), all = (/** @type {number} */ place) => placesOf(rows, rows.processes[place]);
+  const single = (/** @type {number} */ place) => `l${rows.locations[place]}`, process = (/** @type {number} */ place) => (rows.processes[place] < 0 ? single(place) : `p${rows.processes[place]}`);
+  const own = (/** @type {number} */ place) => (all(place).every((each) => shared.has(each)) ? process(place) : single(place));
+  const [mine, whole] = [own, process].map((name) => [...new Set(places.map(name))].slice(0, MOST_PINS).map((each) => `${trace}:${each}`));
+  return {own: key[0] === 'r' ? mine : [`${trace}:${key}`], whole};
 }
 
 /** Keeps a row at the top, or lets it go back. @param {App} app @param {Pinned | undefined} row @param {boolean} [whole] with its process */
 export function togglePin(app, row, whole = false) {
-  if (!row) return;
-  const {pins} = app.store.state, of = pinsOf(app, row), mine = new Set([...of.own, ...of.whole]);
-  app.store.set({pins: pins.some((pin) => mine.has(pin)) ? pins.filter((pin) => !mine.has(pin)) : [...pins, ...(whole ? of.whole : of.own)]});
+  if (!row || row.key[0] === 'n') return;
+  const {pins} = app.store.state, of = pinsOf(app, row), ways = whole ? [of.whole] : [of.own, of.whole];
+  const known = ways.find((way) => way.some((pin) => pins.includes(pin)));
+  app.store.set({pins: known ? pins.filter((pin) => !known.includes(pin)) : [...pins, ...ways[0]]});
 }
 
 /** The selected row, which may share a row of the page with others. @param {App} app @returns {Pinned | undefined} */
 export function selectedRow(app) {
   const {row} = app.store.state, trace = Number(row[0]), key = row.slice(2), locations = app.traces[trace]?.meta.rows.locations ?? [];
   const place = key[0] === 'l' ? locations.indexOf(Number(key.slice(1))) : -1;
-  return app.layout.parts[trace]?.rows.find((each) => each.key === key) ?? (place < 0 ? undefined : {trace, key, places: [place]});
+  const l = app.layout, found = l.parts[trace]?.rows[app.rowNumber(l, trace, key)];
+  return place < 0 || found?.key === key ? found : {trace, key, places: [place]};
 }
 
 /** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.

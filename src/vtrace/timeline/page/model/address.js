@@ -2,6 +2,7 @@
 // Converts the state to the address's fragment and back. Initial values are left out, but not the panel: the page may begin
 // with another one.
 
+import {keyOf, placesOfKey} from './rows.js';
 import {INITIAL} from './store.js';
 
 /** The largest tag: OTF2 has 32 bits for tags. */
@@ -53,9 +54,9 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment, for a page with this number of traces; values without a meaning are left out.
- * @param {string} text @param {number} [traces] @returns {Partial<State>} */
-export function values(text, traces = 2) {
+/** The values of a fragment, for a page with these numbers of traces and classes; values without a meaning are left out.
+ * @param {string} text @param {number} [traces] @param {number} [classes] @returns {Partial<State>} */
+export function values(text, traces = 2, classes = 100) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
   /** @type {any} */
   const state = {};
@@ -66,6 +67,7 @@ export function values(text, traces = 2) {
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
   if (Number(state.row?.[0]) >= traces) delete state.row;
+  if (Number(state.order?.slice(1)) >= classes) delete state.order;
   for (const key of ['picks', 'pins', 'apart', 'notes']) if (state[key]) state[key] = state[key].filter((/** @type {any} */ each) => Number(each.trace ?? each[0]) < traces);
   for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
@@ -160,18 +162,23 @@ function notes(text) {
   return found.length ? found : undefined;
 }
 
+/** The key of the selected rows, '' for all rows; the order of the rows on the page does not matter. @param {SelectedPart} selection @param {TraceRows} of */
+export function selectedKey(selection, of) {
+  if (!selection?.first) return '';
+  const {first, last} = selection, [here, there] = [first, last].map((key) => placesOfKey(of, key));
+  if (!here.length || !there.length || first === last) return here.length && there.length ? first : '';
+  const all = [...here, ...there], least = Math.min(...all);
+  return keyOf(Array.from({length: Math.max(...all) - least + 1}, (_, n) => least + n));
+}
+
 /** The times and the rows, by keys; '' for all rows.
- * @param {State} state @param {{key: string}[]} rows of the trace @param {number} trace @param {number} duration */
-export function chosen(state, rows, trace, duration) {
+ * @param {State} state @param {TraceRows} of @param {number} trace @param {number} duration */
+export function chosen(state, of, trace, duration) {
   const {selection} = state, shift = state.shift[trace] ?? 0;
   const begin = Math.max(0, (selection ? selection.begin : state.begin) - shift);
   const end = Math.min(duration, (selection ? selection.end : state.end) - shift);
-  let keys = '';
-  if (selection?.first) {
-    const first = rows.findIndex((row) => row.key === selection.first), last = rows.findIndex((row) => row.key === selection.last);
-    if (first >= 0 && last >= 0) keys = rows.slice(Math.min(first, last), Math.max(first, last) + 1).map((row) => row.key).join(',');
-  } else keys = state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
-  return {from: begin, to: Math.max(begin + 1, end), rows: keys};
+  const picked = selection?.first ? selectedKey(selection, of) : state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
+  return {from: begin, to: Math.max(begin + 1, end), rows: picked};
 }
 
 /** The part as options of a command: --from and --to. @param {{from: number, to: number}} part @param {number} duration */

@@ -29,14 +29,14 @@ function meanOf({places}, values, wide) {
   return found;
 }
 
-/** One row for each cluster, the largest cluster first, then the odd ones; after a row of `apart`, all rows of its cluster.
+/** One row for each cluster, the largest cluster first, then the odd ones; those of a cluster with a row of `apart` follow it.
  * @param {Row[]} rows @param {Float64Array[]} shares by row and region @param {ReadonlySet<string>} apart */
 function joined(rows, shares, apart) {
   return clusters(shares, NEAR).flatMap((members) => {
-    const [head, ...others] = members.map((at) => rows[at]);
+    const all = members.map((at) => rows[at]), [head, ...others] = all;
     if (!others.length) return [head];
-    const isOpen = apart.has(`${head.trace}:${head.key}`), name = `${head.name} and ${others.length} alike`;
-    return isOpen ? [{...head, name, alike: 1}, ...others.map((row) => ({...row, name: `  ${row.name}`}))] : [{...head, name, alike: members.length}];
+    const isOpen = all.some(({trace, key}) => apart.has(`${trace}:${key}`)), name = `${head.name} and ${others.length} alike`;
+    return isOpen ? [{...head, name, alike: 1, members: all}, ...others.map((row) => ({...row, name: `  ${row.name}`}))] : [{...head, name, alike: all.length, members: all}];
   });
 }
 

@@ -96,8 +96,29 @@ export function withPins(every, rows, pins) {
   return {pinned: every.filter(isPinned).map(alone), others: every.filter((row) => !isPinned(row))};
 }
 
-/** Numbers as ranges: 0-3_6-6. @param {number[]} places ascending */
-function ranges(places) {
+/** The places of the locations of a row by its key; none for a row that is not on the page. @param {TraceRows} of @param {string} key */
+export function placesOfKey(of, key) {
+  if (!key) return [];
+  const number = Number(key.slice(1)), count = of.locations.length;
+  if (key[0] === 'p') return placesOf(of, number);
+  if (key[0] === 'l') return [of.locations.indexOf(number)].filter((place) => place >= 0);
+  if (key[0] === 'n') return [...of.processes.keys()].filter((place) => nodeOf(of, of.processes[place]) === number);
+  return key.slice(1).split('_').map((range) => range.split('-').map(Number)).flatMap(([first, end]) => Array.from({length: Math.max(0, Math.min(end, count - 1) - first + 1)}, (_, n) => first + n));
+}
+
+/** The places for which a row stands: its own, and those of the rows that are joined with it. @param {Row} row */
+export function placesFor(row) {
+  return row.members && Number(row.alike) > 1 ? row.members.flatMap(({places}) => places).sort((a, b) => a - b) : row.places;
+}
+
+/** The key of all locations for which rows stand. @param {Row[]} rows */
+export function keyFor(rows) {
+  const [{key, alike}] = rows;
+  return rows.length === 1 && !(Number(alike) > 1) ? key : keyOf(rows.flatMap(placesFor).sort((a, b) => a - b));
+}
+
+/** The key of a row of places: r0-3_6-6. @param {number[]} places ascending */
+export function keyOf(places) {
   /** @type {[number, number][]} */
   const found = [];
   for (const place of places) {
@@ -105,7 +126,7 @@ function ranges(places) {
     if (last && last[1] === place - 1) last[1] = place;
     else found.push([place, place]);
   }
-  return found.map((each) => each.join('-')).join('_');
+  return `r${found.map((each) => each.join('-')).join('_')}`;
 }
 
 /** The rows to show: with more rows than `most`, neighbours share a row.
@@ -125,7 +146,7 @@ export function fitted(rows, most) {
     const part = rows.slice(at, next);
     const places = part.flatMap((row) => row.places).sort((a, b) => a - b);
     found.push({
-      trace: part[0].trace, key: `r${ranges(places)}`, location: -1, places, first: true,
+      trace: part[0].trace, key: keyOf(places), location: -1, places, first: true,
       name: part.length > 1 ? `${part[0].name.trim()} + ${part.length - 1}` : part[0].name,
       finest: Math.max(...part.map((row) => row.finest)),
     });

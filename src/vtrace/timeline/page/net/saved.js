@@ -2,6 +2,7 @@
 // The client of a saved page: answers the page's requests from the data in the file (timeline/saved_data.py), without
 // any request to a server. An answer that the file does not have is undefined, as that of a cancelled request.
 
+import {values} from '../model/address.js';
 import {duration} from '../model/time.js';
 import {Client, decoded} from './client.js';
 import {SavedCalls} from './saved_calls.js';
@@ -46,7 +47,7 @@ export class SavedClient extends Client {
     this.count(1);
     try {
       const found = name === 'compare' ? marked(await this.parts.table(name)) : await (TABLES[name]?.(this, words.trace, words) ?? undefined);
-      if (!found && ['panel', 'compare', 'curves'].includes(name)) this.complain('This file does not have these data: open the trace with vtrace view.');
+      if (!found && ['panel', 'compare', 'curves', 'sums'].includes(name)) this.complain('This file does not have these data: open the trace with vtrace view.');
       return found;
     } finally {
       this.count(-1);
@@ -147,8 +148,9 @@ const TABLES = {
     const columns = Object.fromEntries(['low', 'mean', 'high'].map((name) => [name, resampled(found.columns[name], found.notes.bins, of.meta.saved, words, how)]));
     return {columns, notes: {bins: words.bins, lines: found.notes.lines}};
   },
-  sums: async (client, trace, {text}) => {
-    if (text) return void client.complain('This file has no times of a search: open the trace with vtrace view.');
+  sums: async (client, trace, {text, exact}) => {
+    const {search = '', exact: whole = false} = values(client.state);
+    if (text && (text !== search || Boolean(exact) !== whole)) return undefined;
     const found = await client.parts.table(`${trace} sums`), {from, to} = client.metas[trace].saved;
     return found && {...found, notes: {length: to - from}};
   },

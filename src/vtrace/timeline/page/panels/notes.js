@@ -3,7 +3,8 @@
 // address.
 
 import {rowAtPoint} from '../draw/layout.js';
-import {LONGEST_NOTE, MOST_NOTES} from '../model/address.js';
+import {LONGEST_NOTE, MOST_NOTES, selectedKey} from '../model/address.js';
+import {placesOfKey} from '../model/rows.js';
 import {duration} from '../model/time.js';
 import {button, element, fill} from './dom.js';
 import {nameOf} from './details.js';
@@ -15,7 +16,8 @@ export function addNote(app) {
   const under = hover && hover.x >= l.left ? rowAtPoint(l, state.scroll, hover.y) : undefined;
   const time = under && hover ? state.begin + ((hover.x - l.left) / l.width) * (state.end - state.begin)
     : state.selection ? (state.selection.begin + state.selection.end) / 2 : (state.begin + state.end) / 2;
-  const row = under ? `${under.trace}:${under.key}` : state.selection?.first ? `${state.row[0] || '0'}:${state.selection.first}` : state.row;
+  const trace = Number(state.row[0] || 0), of = app.traces[trace].meta.rows, [place] = placesOfKey(of, selectedKey(state.selection, of));
+  const row = under ? `${under.trace}:${under.key}` : place === undefined ? state.row : `${trace}:l${of.locations[place]}`;
   if (!row || state.notes.length >= MOST_NOTES) return;
   const field = element('input', {type: 'text', id: 'note-text', maxLength: LONGEST_NOTE, size: 40, 'aria-label': 'Text of the note'});
   const dialog = element('dialog', {id: 'note', 'aria-label': 'Note', onclose: () => dialog.remove()});

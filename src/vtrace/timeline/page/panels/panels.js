@@ -118,7 +118,7 @@ function pickedNames(app) {
 /** The parts of the traces that panels show. Matrices show picked rows among all. @param {App} app */
 function partsOf(app) {
   const {state} = app.store, shown = ['matrix', 'collectives'].includes(state.panel) ? {...state, picks: []} : state;
-  return app.traces.map((trace, number) => chosen(shown, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration));
+  return app.traces.map((trace, number) => chosen(shown, trace.meta.rows, number, trace.meta.duration));
 }
 
 /** Shows the findings of the selection, else of the window. @param {App} app */
