@@ -25,6 +25,8 @@ from vtrace.text import html_text
 from vtrace.timeline.panel_data import PanelData
 
 MS = 10**6
+LEAST = 190 * MS
+"""ns of a planted wait."""
 KEYS = [
     "kind",
     "loss_ns",
@@ -58,7 +60,8 @@ def threads(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (where / "measured").write_text(done.stdout)
         unify(where, "thread_waits")
         archive = where / "thread_waits.trace"
-        if all(found["time_ns"] == pytest.approx(ns, rel=0.05) for ns, found in planted(archive).values()):
+        held = planted(archive).values()  # a busy machine may start threads late
+        if all(ns >= LEAST and found["time_ns"] == pytest.approx(ns, rel=0.05) for ns, found in held):
             break
     return archive
 
@@ -87,7 +90,7 @@ def test_planted_waits_of_threads(threads: Path) -> None:
     measured = planted(threads)
     assert set(measured) == set(KINDS)
     for kind, (ns, longest) in measured.items():
-        assert ns >= 190 * MS
+        assert ns >= LEAST
         assert longest["time_ns"] == pytest.approx(ns, rel=0.05), (kind, longest)
         assert longest["partner"] not in (None, longest["location"])
         assert longest["callpath"], longest

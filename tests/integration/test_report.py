@@ -232,7 +232,7 @@ def test_report_lists_of_samples(build: Builder, tmp_path: Path) -> None:
     with browser(tmp_path / "browser") as page:
         page.open(tmp_path / "called_twice.html")
         times = {row[0]: [float(cell) / 1e9 for cell in row[1:]] for row in page.run(cells % "times")}
-        (source,) = page.run(cells % "sources")
+        source, *_ = page.run(cells % "sources")  # the file with most samples; libc's may have one
         pairs = {(row[0], row[1]): float(row[3]) / 1e9 for row in page.run(cells % "callers")}
         page.driver.find_element("css selector", "[data-finds=callers]").send_keys("two")
         found = {tuple(row[:2]) for row in page.run(cells % "callers")}
