@@ -406,10 +406,16 @@ def test_slow_iterations_name_a_call_of_mpi_as_other_findings_do(
     assert told(Trace(archive(tmp_path / "a", events)), "slow_iterations").culprit == "rank 1, MPI_Coll (x.c:60)"
 
 
-@pytest.mark.parametrize(("usual", "kinds"), [(100, {"slow_iterations"}), (160, {"slow_iterations", "imbalance"})])
+@pytest.mark.parametrize(
+    ("usual", "kinds"),
+    [
+        (100, {"slow_iterations"}), (110, {"slow_iterations"}), (130, {"slow_iterations", "imbalance"}),
+        (160, {"slow_iterations", "imbalance"}),
+    ],
+)  # fmt: skip
 def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str], tmp_path: Path) -> None:
-    """Rank 1 works for 900 ns instead of the usual time in two of 40 iterations, so that rank 0 waits 1600 ns there; if
-    rank 1 takes 60 ns longer in all others, rank 0 waits 2280 ns there, which the two do not explain."""
+    """Rank 1 works for 900 ns instead of the usual time in two of 40 iterations, so that rank 0 waits 1600 ns there. If
+    rank 1 takes longer in all others, the two explain not all: told if the rest is a large loss, or the larger part."""
     works = [[100, 900 if n in (16, 30) else usual] for n in range(40)]
     found = Trace(archive(tmp_path / "a", meetings(works))).diagnosis(Selection()).findings
     assert {one.kind for one in found if one.culprit == "rank 1, work in main"} == kinds

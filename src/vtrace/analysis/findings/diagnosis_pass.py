@@ -35,6 +35,9 @@ _MOST = 7
 """The most findings."""
 _MOSTLY = 0.5
 """A finding explains another one with the same cause if it loses at least this part of the other's loss."""
+_NEARLY_ALL, _LARGE = 0.75, 0.05
+"""Slow iterations explain an imbalance if they have this part of its waits, or most of them and the rest is below this
+share of the time of all threads."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -145,7 +148,8 @@ def _explains(finding: Finding, other: Finding) -> bool:
     if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
         return False
     waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
-    return waited >= _MOSTLY * other.loss_ns
+    part = waited / max(1, other.loss_ns)
+    return part >= _NEARLY_ALL or (part >= _MOSTLY and (1 - part) * other.share < _LARGE)
 
 
 class WrittenDiagnosis(WrittenScan):
