@@ -394,6 +394,7 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     }
     vt_kernel_notes_free(result);
     vt_kernel_gaps_free(result);
+    vt_kernel_waits_free(result);
     free(reader.stack);
     return code;
 }
