@@ -309,6 +309,16 @@ def test_waits_for_a_processor_in_mpi_count_once(tmp_path: Path) -> None:
     assert losses(anchor) == before | {"noise": 100, "transfer": 200}
 
 
+def test_transfers_name_both_ends(tmp_path: Path) -> None:
+    """Rank 0 sends to ranks 1 and 2, one after the other."""
+    events: dict[int, list[Event]] = {rank: [(0, "Enter", 0)] for rank in range(3)}
+    for to in (1, 2):
+        events[0] += call(400 * to - 400, 400 * to, "MPI_Send", (400 * to - 400, "MpiSend", to, 0, 0, 8))
+        events[to] += call(0, 400 * to, "MPI_Recv", (400 * to, "MpiRecv", 0, 0, 0, 8))
+    anchor = archive(tmp_path / "a", {rank: [*each, (800, "Leave", 0)] for rank, each in events.items()})
+    assert "in MPI_Recv in main on ranks 1-2 and in MPI_Send in main on rank 0" in told(Trace(anchor), "transfer").text
+
+
 def test_a_rank_that_leaves_mpi_late_takes_no_longer(tmp_path: Path) -> None:
     """Rank 0 leaves the first operation 300 ns late, since it has no processor, and so comes late to the second, though
     it works hardly longer than the others there, and less later. Rank 2 works 300 ns longer before the third."""

@@ -461,15 +461,30 @@ def transfer(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     path = int(np.argmax(mpi))
     doubts = tuple(_not_transfer(facts, answers.waits))
-    text = (
-        f"messages and collective operations themselves take {span(loss)}, "
-        f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
-    )
+    ends = _both_ends_text(facts, path, mpi > 0)
+    text = f"messages and collective operations themselves take {span(loss)}, most MPI time is in {ends}"
     yield facts.finding(
         "transfer", loss, path, locations=facts.rows, text=text, certainty=BOUND if doubts else ESTIMATE,
         caveats=doubts,
         evidence=("summary", "--only", "messages", "--only", "collectives"),
     )  # fmt: skip
+
+
+def _both_ends_text(facts: RunFacts, path: int, is_mpi: Array) -> str:
+    """The call path with most MPI time, and the one in which other processes spend most of theirs, as the sender that
+    sends to all others does. is_mpi: (paths,) bool."""
+    text = facts.call_text(facts.paths, path)
+    numbers = facts.numbers.take(is_mpi[facts.numbers["path"]] & np.isin(facts.numbers["location"], facts.rows))
+    locations, paths, times = numbers["location"], numbers["path"], numbers["exclusive"]
+    here = add_up(locations[paths == path], times[paths == path], len(facts.times))
+    elsewhere = (paths != path) & (times > 2 * here[locations]) & (2 * times > here.max())
+    most = np.setdiff1d(np.flatnonzero(here), locations[elsewhere]).tolist()
+    if not most or not np.any(elsewhere):
+        return text
+    other = int(np.argmax(add_up(paths[elsewhere], times[elsewhere], facts.paths.rows)))
+    there = locations[elsewhere & (paths == other)].tolist()
+    text = f"{text} on {ranks_text(facts.trace, most)} and in {facts.call_text(facts.paths, other)}"
+    return f"{text} on {ranks_text(facts.trace, there)}"
 
 
 def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:
