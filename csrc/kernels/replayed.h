@@ -57,8 +57,8 @@ struct vt_wait_log {
 /* Returns 0 without memory. */
 int vt_log_open(struct vt_wait_log *log, int file);
 void vt_log_close(struct vt_wait_log *log);
-/* Appends a partner. Returns 0 if writing fails. */
-int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one);
+/* Returns a new last partner for the caller to set, NULL if writing fails. */
+struct vt_logged *vt_log_add(struct vt_wait_log *log);
 /* Returns a partner, valid until the next call; NULL if reading fails. No partner may be added afterwards. */
 const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number);
 /* Reads bytes of a file. Returns 0 on failure. */

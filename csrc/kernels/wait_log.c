@@ -63,12 +63,10 @@ static struct vt_logged *block_of(struct vt_wait_log *log, uint64_t number, int 
     return here;
 }
 
-int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one)
+struct vt_logged *vt_log_add(struct vt_wait_log *log)
 {
     struct vt_logged *here = block_of(log, log->count / VT_LOG_BLOCK, 1);
-    if (!here) return 0;
-    here[log->count++ % VT_LOG_BLOCK] = *one;
-    return 1;
+    return here ? &here[log->count++ % VT_LOG_BLOCK] : NULL;
 }
 
 const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number)

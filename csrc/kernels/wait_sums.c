@@ -163,8 +163,9 @@ static int keep_cause(struct vt_replayed *r, struct vt_open_call *o)
     of->list[of->count++] = (struct vt_waited){
         o->enter, o->sure, o->call, o->node, (uint32_t)r->log.count, (uint16_t)o->kind, (uint16_t)o->sender};
     const struct vt_who *by = &o->partner;
-    const struct vt_logged one = {o->location, o->call, by->location, by->call, by->node, o->meet, o->partner_meet};
-    return vt_log_add(&r->log, &one);
+    struct vt_logged *one = vt_log_add(&r->log);
+    if (one) *one = (struct vt_logged){o->location, o->call, by->location, by->call, by->node, o->meet, o->partner_meet};
+    return one != NULL;
 }
 
 /* Logs the wait of a call for a late receiver, after the call's other wait. It is not on the critical path. */

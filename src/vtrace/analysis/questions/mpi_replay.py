@@ -120,7 +120,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def __init__(self, times: bool = False, root: bool = True) -> None:
         super().__init__()
         self.times, self._memory = times, _MEMORY if root else 0
-        self._lock, self._spare, self._used, self._kept = Lock(), list[Any](), 0, dict[Any, int]()
+        self._lock, self._spare, self._used = Lock(), list[Any](), 0
+        self._kept, self._room = dict[Any, int](), dict[Any, Array]()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._borrowed: list[BinaryIO] = []
         self._answers: dict[tuple[Selection, int], Replayed] = {}
@@ -157,11 +158,15 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def keep(self, rows: Array) -> Array:
         """A copy of rows, if there is room for them in memory; else no rows."""
         with self._lock:
-            size = self._kept.get(rows.dtype, 0) + rows.nbytes
-            if size > self._memory:
+            place = self._kept.get(rows.dtype, 0)
+            if place + rows.nbytes > self._memory:
                 return rows[:0]
-            self._kept[rows.dtype] = size
-        return rows.view(np.uint8).copy().view(rows.dtype)  # as bytes: NumPy copies records one by one
+            self._kept[rows.dtype] = place + rows.nbytes
+            if rows.dtype not in self._room:
+                self._room[rows.dtype] = np.empty(self._memory, np.uint8)  # NumPy takes huge pages for large arrays
+            kept = self._room[rows.dtype][place : place + rows.nbytes]
+        kept[:] = rows.view(np.uint8)  # as bytes: NumPy copies records one by one
+        return kept.view(rows.dtype)
 
     def write(self, rows: Array) -> int:
         """Appends rows to the file. Returns their place. Raises VtraceError."""
