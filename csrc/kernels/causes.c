@@ -4,14 +4,11 @@
 #include "replayed.h"
 #include <stdlib.h>
 
-#define CHUNK 1024u
-
 struct critical_path {
     struct vt_replayed *r;
     struct vt_pair_table known; /* (location, call path) -> 1 + place in critical */
     uint64_t room;
     int64_t now; /* the path is known after this time */
-    struct vt_path_time chunk[CHUNK];
 };
 
 /* Adds to the path ns of a call path on a location, which end at `now`. */
@@ -52,19 +49,21 @@ static int follow(struct critical_path *p, uint32_t location)
     struct vt_replayed *r = p->r;
     uint64_t last = r->out->places[location].ntimes;
     for (;;) {
-        const struct vt_logged *wait = NULL;
-        uint32_t *head = &r->heads[location];
-        for (; *head; *head = wait->previous) {
-            if (!(wait = vt_log_get(&r->log, *head - 1))) return VT_MATCH_NO_FILE;
+        struct vt_waits_of *waits = &r->waited[location]; /* those after the path are dropped */
+        const struct vt_waited *wait = NULL;
+        for (; waits->count; waits->count--) {
+            wait = &waits->list[waits->count - 1];
+            if (wait->kind == VT_WAIT_mpi_latereceiver) continue; /* not on the path */
             if (wait->until < p->now && wait->call < last) break;
         }
-        const struct vt_logged found = *head ? *wait : (struct vt_logged){.call = VT_NONE};
-        const int code = spend_times(p, location, *head ? found.call + 1 : 0, last);
-        if (code || !*head) return code;
-        if (!spend(p, location, found.node, p->now - found.until)) return VT_MATCH_NO_MEMORY;
-        *head = found.previous;
-        location = found.partner;
-        last = found.partner_call;
+        const int code = spend_times(p, location, waits->count ? wait->call + 1 : 0, last);
+        if (code || !waits->count) return code;
+        if (!spend(p, location, wait->node, p->now - wait->until)) return VT_MATCH_NO_MEMORY;
+        waits->count--;
+        const struct vt_logged *found = vt_log_get(&r->log, wait->number);
+        if (!found) return VT_MATCH_NO_FILE;
+        location = found->partner;
+        last = found->partner_call;
         r->out->jumps++;
     }
 }
@@ -78,11 +77,9 @@ static int add_totals(struct critical_path *p)
         const struct vt_location_ends *place = &o->places[k];
         const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
         for (uint64_t at = 0, n; place->wanted && at < place->ntimes; at += n) {
-            n = place->ntimes - at < CHUNK ? place->ntimes - at : CHUNK;
-            if (!vt_read_all((int)place->file, p->chunk, n * sizeof *p->chunk,
-                             place->times_offset + at * sizeof *p->chunk))
-                return VT_MATCH_NO_FILE;
-            for (uint64_t i = 0; i < n; i++) o->totals[joined[p->chunk[i].node]] += p->chunk[i].ns;
+            const struct vt_path_time *times = vt_times_at(p->r, (uint32_t)k, at, &n);
+            if (!times) return VT_MATCH_NO_FILE;
+            for (uint64_t i = 0; i < n; i++) o->totals[joined[times[i].node]] += times[i].ns;
         }
     }
     return VT_MATCH_OK;

@@ -8,22 +8,27 @@
 #include <stdlib.h>
 
 #define LOOK_BACK 4096u /* the most times of a location, and the most waits, to compare */
+#define AHEAD 8u /* how many waits ahead the times are prefetched */
 
 struct delays {
     struct vt_replayed *r;
     double *costs; /* of each wait in the log: the cost of later waits that this wait caused, ns */
-    uint32_t *first; /* by location: place of its first wait in numbers and calls */
     uint32_t *before; /* by location: number of its waits before the current one */
-    uint32_t *numbers, *calls; /* of each wait, by location and time: number in the log, call */
     uint32_t *order; /* numbers in the log, each after the waits on which it depends; NULL: the order of the log */
     int64_t *more; /* by call path: the partner's time minus the waiting location's time, ns */
     uint32_t *touched;
     uint8_t *is_touched;
     uint64_t ntouched, room;
     struct vt_pair_table known;
-    uint32_t waits[LOOK_BACK]; /* the partner's waits: numbers in the log */
-    int64_t lasted[LOOK_BACK];
+    const struct vt_waited *waits; /* the partner's waits */
     uint32_t nwaits;
+    int failed; /* reading the log failed */
+};
+
+/* A wait, and its partner. */
+struct wait {
+    const struct vt_waited *of;
+    struct vt_logged by;
 };
 
 static void touch(struct delays *d, uint32_t node, int64_t ns)
@@ -33,20 +38,31 @@ static void touch(struct delays *d, uint32_t node, int64_t ns)
     d->more[node] += ns;
 }
 
-/* Counts the waits of a location before the current wait and before a call. The search starts at the last of them,
-   since few are after the call, unless the location is far ahead. */
-static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
+/* Counts the waits of a location before a call, among its first `count` waits. The search starts at wait `near`, since
+   few waits are between there and the call. */
+static uint32_t waits_before(const struct vt_waits_of *of, uint32_t count, uint32_t near, uint32_t call)
 {
-    const uint32_t *calls = d->calls + d->first[location];
-    uint32_t high = d->before[location], step = 1;
-    for (; step <= high && calls[high - step] >= call; step *= 2) high -= step;
-    uint32_t low = step <= high ? high - step : 0;
+    const struct vt_waited *list = of->list;
+    uint32_t low = 0, high = near, step = 1;
+    if (near < count && list[near].call < call) {
+        for (low = near + 1; count - low >= step && list[low + step - 1].call < call; step *= 2) low += step;
+        high = count - low >= step ? low + step - 1 : count;
+    } else {
+        for (; step <= high && list[high - step].call >= call; step *= 2) high -= step;
+        low = step <= high ? high - step : 0;
+    }
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (calls[middle] < call) low = middle + 1;
+        if (list[middle].call < call) low = middle + 1;
         else high = middle;
     }
     return low;
+}
+
+/* Counts the waits of a location before the current wait and before a call. */
+static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
+{
+    return waits_before(&d->r->waited[location], d->before[location], d->before[location], call);
 }
 
 /* The calls of a location from its last meeting with another one to a call. meet: the call of the meeting (VT_NONE: the
@@ -57,23 +73,23 @@ struct stretch {
 };
 
 /* True for a wait for the receiver in the call in which the two met: the meeting ends this wait. */
-static int ends_by_meeting(const struct stretch *s, const struct vt_logged *w)
+static int ends_by_meeting(struct delays *d, const struct stretch *s, const struct vt_waited *w)
 {
-    return w->kind == VT_WAIT_mpi_latereceiver && w->partner == s->other;
+    if (w->kind != VT_WAIT_mpi_latereceiver) return 0;
+    const struct vt_logged *by = vt_log_get(&d->r->log, w->number);
+    if (!by) d->failed = 1;
+    return by && by->partner == s->other;
 }
 
 /* Finds the first call after the meeting. A location that sent in the meeting's call and then waited in it, as in
-   MPI_Sendrecv, waited after the meeting. Results are enum VT_MATCH codes. */
-static int find_first(const struct delays *d, struct stretch *s, uint32_t sent)
+   MPI_Sendrecv, waited after the meeting. */
+static void find_first(struct delays *d, struct stretch *s, uint32_t sent)
 {
     s->first = s->meet == VT_NONE ? 0 : s->meet + 1;
     const uint32_t waits = sent && s->first ? waits_until(d, s->location, s->first) : 0;
-    const uint32_t last = d->first[s->location] + waits - 1;
-    if (!waits || d->calls[last] != s->meet) return VT_MATCH_OK;
-    const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[last]);
-    if (!w) return VT_MATCH_NO_FILE;
-    if (!ends_by_meeting(s, w)) s->first = s->meet;
-    return VT_MATCH_OK;
+    if (!waits) return;
+    const struct vt_waited *last = &d->r->waited[s->location].list[waits - 1];
+    if (last->call == s->meet && !ends_by_meeting(d, s, last)) s->first = s->meet;
 }
 
 /* Adds or subtracts the times of a stretch. */
@@ -94,35 +110,35 @@ static int compare(struct delays *d, const struct stretch *s)
 }
 
 /* Subtracts the waits of a stretch from its times. A wait for another late receiver in the call of the meeting is after
-   the meeting, though these times are not. Returns the sum of the waits, or -1 if reading the log fails. */
+   the meeting, though these times are not. Returns the sum of the waits. */
 static int64_t take_waits(struct delays *d, const struct stretch *s)
 {
-    const uint32_t first = d->first[s->location];
+    const struct vt_waited *list = d->r->waited[s->location].list;
+    const uint32_t until = waits_until(d, s->location, s->call), least = until > LOOK_BACK ? until - LOOK_BACK : 0;
+    uint32_t first = until;
     int64_t sum = 0;
-    d->nwaits = 0;
-    for (uint32_t i = first + waits_until(d, s->location, s->call); i-- > first && d->nwaits < LOOK_BACK;) {
-        const int is_inside = d->calls[i] >= s->first;
-        if (!is_inside && (!d->order || d->calls[i] != s->meet)) break;
-        const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
-        if (!w) return -1;
-        if (!is_inside && (w->kind != VT_WAIT_mpi_latereceiver || ends_by_meeting(s, w))) break;
-        d->waits[d->nwaits] = d->numbers[i];
-        d->lasted[d->nwaits++] = w->until - w->enter;
+    for (; first > least; first--) {
+        const struct vt_waited *w = &list[first - 1];
+        const int is_inside = w->call >= s->first;
+        if (!is_inside && (w->call != s->meet || w->kind != VT_WAIT_mpi_latereceiver || ends_by_meeting(d, s, w)))
+            break;
         sum += w->until - w->enter;
         if (is_inside) touch(d, w->node, -s->sign * (w->until - w->enter));
     }
+    d->waits = first < until ? list + first : NULL;
+    d->nwaits = until - first;
     return sum;
 }
 
-static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, double direct, double indirect,
-                  int64_t excess)
+static int charge(struct delays *d, const struct wait *w, uint32_t node, double direct, double indirect, int64_t excess)
 {
     struct vt_matcher *o = d->r->out;
-    const uint64_t a = (uint64_t)w->partner << 32 | node, b = (uint64_t)w->node * VT_WAIT_ALL_KINDS + w->kind;
+    const uint32_t partner = w->by.partner, waiting = w->of->node, kind = w->of->kind;
+    const uint64_t a = (uint64_t)partner << 32 | node, b = (uint64_t)waiting * VT_WAIT_ALL_KINDS + kind;
     uint64_t place = vt_pair_table_get(&d->known, a, b);
     if (!place) {
         if (!VT_ROOM(o->delays, o->ndelays + 1, &d->room)) return 0;
-        o->delays[o->ndelays] = (struct vt_delay){0, 0, 0, 0, w->partner, node, w->kind, w->node};
+        o->delays[o->ndelays] = (struct vt_delay){0, 0, 0, 0, partner, node, kind, waiting};
         place = ++o->ndelays;
         if (!vt_pair_table_set(&d->known, a, b, place)) return 0;
     }
@@ -135,17 +151,16 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
 }
 
 /* Distributes the cost of a wait over its causes. */
-static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
+static int distribute(struct delays *d, const struct wait *w, double own, double others)
 {
-    struct stretch waiting = {w->location, w->partner, w->meet, 0, w->call, -1};
-    struct stretch late = {w->partner, w->location, w->partner_meet, 0, w->partner_call, 1};
-    int code = find_first(d, &waiting, w->sender & VT_SENT_BY_WAITING);
-    if (!code) code = find_first(d, &late, w->sender & VT_SENT_BY_PARTNER);
-    if (!code) code = compare(d, &late);
-    if (!code) code = compare(d, &waiting);
-    const int64_t waited = code ? 0 : take_waits(d, &waiting);
-    const int64_t partner = code ? 0 : take_waits(d, &late);
-    if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
+    const struct vt_logged *by = &w->by;
+    struct stretch waiting = {by->location, by->partner, by->meet, 0, by->call, -1};
+    struct stretch late = {by->partner, by->location, by->partner_meet, 0, by->partner_call, 1};
+    find_first(d, &waiting, w->of->sender & VT_SENT_BY_WAITING);
+    find_first(d, &late, w->of->sender & VT_SENT_BY_PARTNER);
+    if (compare(d, &late) || compare(d, &waiting)) return VT_MATCH_NO_FILE;
+    const int64_t waited = take_waits(d, &waiting), partner = take_waits(d, &late);
+    if (d->failed) return VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;
     for (uint64_t i = 0; i < d->ntouched; i++)
@@ -154,63 +169,88 @@ static int distribute(struct delays *d, const struct vt_logged *w, double own, d
     for (uint64_t i = 0; i < d->ntouched; i++) {
         const uint32_t node = d->touched[i];
         const double share = d->more[node] > 0 ? (double)d->more[node] / all : 0;
-        if (!code && fine && share > 0) fine = charge(d, w, node, own * share, others * share, d->more[node]);
+        if (fine && share > 0) fine = charge(d, w, node, own * share, others * share, d->more[node]);
         d->more[node] = 0;
         d->is_touched[node] = 0;
     }
     d->ntouched = 0;
-    for (uint32_t i = 0; through > 0 && i < d->nwaits; i++)
-        d->costs[d->waits[i]] += (own + others) * through / all * (double)d->lasted[i] / (double)partner;
-    if (!code && fine && all <= 0) fine = charge(d, w, w->partner_node, own, others, 0);
-    return code ? code : fine ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
+    for (uint32_t i = 0; through > 0 && i < d->nwaits; i++) {
+        const double lasted = (double)(d->waits[i].until - d->waits[i].enter);
+        d->costs[d->waits[i].number] += (own + others) * through / all * lasted / (double)partner;
+    }
+    if (fine && all <= 0) fine = charge(d, w, by->partner_node, own, others, 0);
+    return fine ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
+}
+
+/* Fetches the times of a location before a call, which will be compared. */
+static void prefetch_times(const struct vt_location_ends *place, uint32_t call)
+{
+    const struct vt_path_time *times = (const struct vt_path_time *)(uintptr_t)place->times;
+    for (uint32_t back = 1; times && back < 16 && back <= call; back += 4) __builtin_prefetch(&times[call - back]);
+}
+
+/* Fetches what the visit of a wait compares. */
+static void prefetch(struct delays *d, uint64_t number)
+{
+    const struct vt_location_ends *places = d->r->out->places;
+    const struct vt_logged *by = vt_log_get(&d->r->log, number);
+    if (!by) return;
+    prefetch_times(&places[by->partner], by->partner_call);
+    prefetch_times(&places[by->location], by->call);
 }
 
 static int visit(struct delays *d, uint64_t number)
 {
     const struct vt_matcher *o = d->r->out;
-    const struct vt_logged *found = vt_log_get(&d->r->log, number);
-    if (!found) return VT_MATCH_NO_FILE;
-    const struct vt_logged w = *found;
-    d->before[w.location]--;
-    const int64_t begin = w.enter > o->from ? w.enter : o->from, end = w.until < o->to ? w.until : o->to;
-    const double own = end > begin && o->places[w.location].wanted ? (double)(end - begin) : 0;
+    const struct vt_logged *by = vt_log_get(&d->r->log, number);
+    if (!by) return VT_MATCH_NO_FILE;
+    const struct wait w = {&d->r->waited[by->location].list[--d->before[by->location]], *by};
+    const int64_t begin = w.of->enter > o->from ? w.of->enter : o->from,
+                  end = w.of->until < o->to ? w.of->until : o->to;
+    const double own = end > begin && o->places[w.by.location].wanted ? (double)(end - begin) : 0;
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
 }
 
-/* Sorts the waits by location, those of a location by call unless some are for late receivers. */
-static void sort_waits(struct delays *d)
+/* Visits all waits, the last first. */
+static int visit_all(struct delays *d)
 {
-    const struct vt_wait_log *log = &d->r->log;
-    for (uint64_t i = 0; i < log->count; i++) d->first[log->calls[i].location + 1]++;
-    for (uint64_t k = 0; k < d->r->out->nplaces; k++) d->first[k + 1] += d->first[k];
-    for (uint64_t i = 0; i < log->count; i++) {
-        const struct vt_logged_call one = log->calls[i];
-        const uint32_t at = d->first[one.location] + d->before[one.location]++;
-        d->numbers[at] = (uint32_t)i;
-        d->calls[at] = one.call;
+    int code = VT_MATCH_OK;
+    for (uint64_t i = d->r->log.count; !code && i--;) {
+        if (i >= AHEAD) prefetch(d, d->order ? d->order[i - AHEAD] : i - AHEAD);
+        code = visit(d, d->order ? d->order[i] : i);
     }
+    return code;
 }
 
 static int ascending(const void *a, const void *b)
 {
-    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return one < other ? -1 : one > other;
+    const struct vt_waited *one = a, *other = b;
+    return one->call < other->call ? -1 : one->call > other->call;
 }
 
-/* Sorts the waits of each location by call. The log has a wait for a late receiver where this receiver is known. */
+/* Sorts the waits of a location by call. Only those for late receivers are out of order; room: for these. */
+static void sort_waits(struct vt_waits_of *of, struct vt_waited *room)
+{
+    uint32_t kept = 0, late = 0;
+    for (uint32_t i = 0; i < of->count; i++) {
+        if (of->list[i].kind == VT_WAIT_mpi_latereceiver) room[late++] = of->list[i];
+        else of->list[kept++] = of->list[i];
+    }
+    qsort(room, late, sizeof *room, ascending);
+    for (uint32_t to = of->count; late;) /* in a call, the wait for a late receiver is the last */
+        of->list[--to] = kept && of->list[kept - 1].call > room[late - 1].call ? of->list[--kept] : room[--late];
+}
+
+/* Sorts the waits of each location by call. */
 static int sort_by_call(struct delays *d)
 {
-    const uint64_t count = d->r->log.count;
-    uint64_t *waits = malloc(count * sizeof *waits);
-    if (!waits) return VT_MATCH_NO_MEMORY;
-    for (uint64_t i = 0; i < count; i++) waits[i] = (uint64_t)d->calls[i] << 32 | d->numbers[i];
-    for (uint64_t k = 0; k < d->r->out->nplaces; k++)
-        qsort(waits + d->first[k], d->first[k + 1] - d->first[k], sizeof *waits, ascending);
-    for (uint64_t i = 0; i < count; i++) {
-        d->calls[i] = (uint32_t)(waits[i] >> 32);
-        d->numbers[i] = (uint32_t)waits[i];
-    }
-    free(waits);
+    const struct vt_replayed *r = d->r;
+    uint32_t most = 0;
+    for (uint64_t k = 0; k < r->out->nplaces; k++) most = r->waited[k].count > most ? r->waited[k].count : most;
+    struct vt_waited *room = malloc(most * sizeof *room);
+    if (!room) return VT_MATCH_NO_MEMORY;
+    for (uint64_t k = 0; k < r->out->nplaces; k++) sort_waits(&r->waited[k], room);
+    free(room);
     return VT_MATCH_OK;
 }
 
@@ -227,6 +267,13 @@ static void need(struct ordering *o, uint32_t location, uint32_t waits)
     o->stack[o->depth++] = location;
 }
 
+/* Counts the waits of a location before a call. */
+static uint32_t waits_in_order(const struct delays *d, const struct ordering *o, uint32_t location, uint32_t call)
+{
+    const struct vt_waits_of *of = &d->r->waited[location];
+    return waits_before(of, of->count, o->placed[location], call);
+}
+
 /* Puts the next wait of the location at the top of the stack in order, or first the partner's waits on which this wait
    depends. With wrong clocks waits may depend on each other: these waits are in any order. */
 static int place_next(struct delays *d, struct ordering *o)
@@ -237,11 +284,11 @@ static int place_next(struct delays *d, struct ordering *o)
         o->depth--;
         return VT_MATCH_OK;
     }
-    const uint32_t number = d->numbers[d->first[location] + o->placed[location]];
-    const struct vt_logged *w = vt_log_get(&d->r->log, number);
-    if (!w) return VT_MATCH_NO_FILE;
-    const uint32_t earlier = waits_until(d, w->partner, w->partner_call);
-    if (o->placed[w->partner] < earlier && !o->wanted[w->partner]) need(o, w->partner, earlier);
+    const uint32_t number = d->r->waited[location].list[o->placed[location]].number;
+    const struct vt_logged *by = vt_log_get(&d->r->log, number);
+    if (!by) return VT_MATCH_NO_FILE;
+    const uint32_t partner = by->partner, earlier = waits_in_order(d, o, partner, by->partner_call);
+    if (o->placed[partner] < earlier && !o->wanted[partner]) need(o, partner, earlier);
     else {
         d->order[o->count++] = number;
         o->placed[location]++;
@@ -259,8 +306,9 @@ static int order_by_cause(struct delays *d)
     int code = (d->order = malloc(count * sizeof *d->order)) ? sort_by_call(d) : VT_MATCH_NO_MEMORY;
     struct ordering o = {all, all + nplaces, all + 2 * nplaces, 0, 0};
     for (uint64_t i = 0; !code && i < count; i++) {
-        const struct vt_logged_call one = d->r->log.calls[i];
-        need(&o, one.location, waits_until(d, one.location, one.call + 1));
+        const struct vt_logged *by = vt_log_get(&d->r->log, i);
+        if (by) need(&o, by->location, waits_in_order(d, &o, by->location, by->call + 1));
+        else code = VT_MATCH_NO_FILE;
         while (!code && o.depth) code = place_next(d, &o);
     }
     free(all);
@@ -273,20 +321,17 @@ int vt_find_delays(struct vt_replayed *r)
     if (!d) return VT_MATCH_NO_MEMORY;
     d->r = r;
     d->costs = calloc(r->log.count + 1, sizeof *d->costs);
-    d->first = calloc(r->out->nplaces + 1, sizeof *d->first);
     d->before = calloc(r->out->nplaces + 1, sizeof *d->before);
-    d->numbers = malloc((r->log.count + 1) * sizeof *d->numbers);
-    d->calls = malloc((r->log.count + 1) * sizeof *d->calls);
     d->more = calloc(r->out->nnodes + 1, sizeof *d->more);
     d->touched = malloc((r->out->nnodes + 1) * sizeof *d->touched);
     d->is_touched = calloc(r->out->nnodes + 1, 1);
-    void *all[] = {d->costs, d->first, d->before, d->numbers, d->calls, d->more, d->touched, d->is_touched};
+    void *all[] = {d->costs, d->before, d->more, d->touched, d->is_touched};
     int code = VT_MATCH_OK;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i]) code = VT_MATCH_NO_MEMORY;
-    if (!code) sort_waits(d);
+    for (uint64_t k = 0; !code && k < r->out->nplaces; k++) d->before[k] = r->waited[k].count;
     if (!code && r->log.has_late) code = order_by_cause(d);
-    for (uint64_t i = r->log.count; !code && i--;) code = visit(d, d->order ? d->order[i] : i);
+    if (!code) code = visit_all(d);
     vt_pair_table_free(&d->known);
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(d->order);

@@ -209,7 +209,7 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
     if (!vt_call_enter(r, c, e)) return -1;
     vt_ideal_at(r, c, e);
     if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
-    if (r->heads && VT_CALL_FLOW(e->what) == VT_CALL_ALL && !vt_meet_all(r, c, i, e->call)) return -1;
+    if (r->waited && VT_CALL_FLOW(e->what) == VT_CALL_ALL && !vt_meet_all(r, c, i, e->call)) return -1;
     r->out->collectives++;
     /* In a damaged archive non-members may take part: each process in the operation still refers to the instance. */
     if (++i->ended >= i->expected && i->ended >= i->begun) drop(r, i);

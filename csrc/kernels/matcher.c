@@ -8,6 +8,8 @@
 #define BATCH_MAX 1024u
 #define BATCHES (1u << 17) /* ends of all locations in memory; more only with many locations, which have BATCH each */
 
+#define AHEAD 6u /* how many ends ahead an end is prefetched */
+
 enum { OF_MESSAGE, OF_INSTANCE }; /* kinds of objects by their place in a location, to which SENT, DONE and END refer */
 
 /* ---- Ends in order ---- */
@@ -260,7 +262,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     const uint32_t kind = VT_CALL_WAIT(e->what);
     if (kind == VT_WAIT_mpi_latesender && !count_message(r, c, e, m->from.enter)) return -1;
     vt_call_waits(c->call, kind, &m->from);
-    if (r->heads && !vt_meet_by_message(r, &m->from, c->call, m->is_met ? m->to.enter : m->from.enter)) return -1;
+    if (r->waited && !vt_meet_by_message(r, &m->from, c->call, m->is_met ? m->to.enter : m->from.enter)) return -1;
     vt_ideal_after(c, m->ideal);
     vt_model_waits(c, m->from.model);
     drop_message(r, m);
@@ -380,6 +382,7 @@ static int go_on(struct vt_replayed *r, uint32_t process)
         const int done = replay(r, process, c, &c->ends[c->at]);
         if (done <= 0) return done == 0;
         c->at += done == 1;
+        __builtin_prefetch(&c->ends[c->at + AHEAD]); /* processes take turns: the processor sees no sequence */
     }
     return !r->failed && end_actor(r, process);
 }
@@ -432,8 +435,8 @@ static int prepare(struct vt_replayed *r)
     const uint64_t processes = o->comms->nprocesses;
     r->actors = calloc(processes + 1, sizeof *r->actors);
     r->readers = calloc(o->nplaces + 1, sizeof *r->readers);
-    if (o->want_causes) r->heads = calloc(o->nplaces + 1, sizeof *r->heads);
-    if (!r->actors || !r->readers || (o->want_causes && !r->heads)) return 0;
+    if (o->want_causes) r->waited = calloc(o->nplaces + 1, sizeof *r->waited);
+    if (!r->actors || !r->readers || (o->want_causes && !r->waited)) return 0;
     for (uint64_t k = 0; k < o->nplaces; k++) {
         const struct vt_location_ends *p = &o->places[k];
         struct vt_reader alone = {.place = p, .location = (uint32_t)k};
@@ -499,7 +502,8 @@ static void free_all(struct vt_replayed *r)
     FREE_ALL(vt_meetings, r->meetings)
     struct vt_pair_table *tables[] = {&r->open, &r->instances, &r->counts, &r->sums, &r->sizes, &r->met};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) vt_pair_table_free(tables[i]);
-    free(r->heads);
+    for (uint64_t k = 0; r->waited && k < r->out->nplaces; k++) free(r->waited[k].list);
+    free(r->waited);
     free(r->actors);
     free(r->readers);
 }

@@ -20,7 +20,8 @@ struct vt_location_ends {
     int64_t last, useful; /* the time of the location's end; its useful time (outside of MPI); ns */
     int64_t in_window; /* result: the useful time between from and to, ns */
     int64_t ideal; /* result: in_window plus the waits that remain if transfers took no time, ns */
-    uint64_t times_offset, ntimes; /* with want_causes or faster: the place of the location's times in the file */
+    uint64_t times; /* with want_causes or faster: address of struct vt_path_time[]; 0: in the file */
+    uint64_t times_offset, ntimes;
     int64_t first, modelled; /* modelled: result: the location's end in the modelled run */
     uint32_t process, wanted; /* wanted: 1 if the location's waits are results */
 };

@@ -74,10 +74,16 @@ static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t 
 /* Keeps the latest operation on a communicator that both locations have completed. */
 static void take_collective(struct vt_open_call *o, const struct vt_meetings *own, const struct vt_meetings *other)
 {
-    for (uint32_t i = 0; i < VT_MEETINGS && i < own->count; i++)
-        for (uint32_t k = 0; k < VT_MEETINGS && k < other->count; k++)
-            if (own->one[i] == other->one[k] && own->other[i] < o->call)
-                take(o, own->other[i], o->call, other->other[k], 0);
+    for (uint32_t i = 1; i <= VT_MEETINGS && i <= own->count; i++) { /* the latest first */
+        const uint32_t at = (own->count - i) % VT_MEETINGS, call = own->other[at];
+        if (call >= o->call || (o->meet != VT_NONE && call < o->meet)) continue;
+        for (uint32_t k = 1; k <= VT_MEETINGS && k <= other->count; k++) {
+            const uint32_t there = (other->count - k) % VT_MEETINGS;
+            if (own->one[at] != other->one[there]) continue;
+            take(o, call, o->call, other->other[there], 0);
+            break;
+        }
+    }
 }
 
 /* A message that the waiting location sent is a meeting unless the partner was late then, too: this may be the cause. */

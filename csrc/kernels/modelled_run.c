@@ -6,22 +6,32 @@
 
 #define CHUNK 256u
 
+/* Returns a time of a location, NULL if reading fails. */
+static const struct vt_path_time *time_at(struct vt_reader *c, uint64_t number)
+{
+    const struct vt_location_ends *place = c->place;
+    struct vt_modelled *m = &c->modelled;
+    if (number >= place->ntimes) return NULL;
+    if (place->times) return (const struct vt_path_time *)(uintptr_t)place->times + number;
+    if (!m->times && !(m->times = malloc(CHUNK * sizeof *m->times))) return NULL;
+    if (number >= m->from + m->n) {
+        const uint64_t left = place->ntimes - number, from = place->times_offset + number * sizeof *m->times;
+        m->from = number;
+        m->n = left < CHUNK ? (uint32_t)left : CHUNK;
+        if (!vt_read_all((int)place->file, m->times, m->n * sizeof *m->times, from)) return NULL;
+    }
+    return &m->times[number - m->from];
+}
+
 /* Returns the saved ns in the times of a location before number `until`, or -1 if reading the times fails. */
-static int64_t save(struct vt_replayed *r, struct vt_reader *c, uint64_t until)
+static int64_t save(const struct vt_replayed *r, struct vt_reader *c, uint64_t until)
 {
     const struct vt_matcher *o = r->out;
     struct vt_modelled *m = &c->modelled;
     int64_t found = 0;
-    if (!m->times && !(m->times = malloc(CHUNK * sizeof *m->times))) return -1;
     for (; m->next < until; m->next++) {
-        if (m->next >= m->from + m->n) {
-            const uint64_t left = c->place->ntimes - m->next;
-            m->from = m->next;
-            m->n = left < CHUNK ? (uint32_t)left : CHUNK;
-            const uint64_t offset = c->place->times_offset + m->from * sizeof *m->times;
-            if (!m->n || !vt_read_all((int)c->place->file, m->times, m->n * sizeof *m->times, offset)) return -1;
-        }
-        const struct vt_path_time *t = &m->times[m->next - m->from];
+        const struct vt_path_time *t = time_at(c, m->next);
+        if (!t) return -1;
         if (!t->is_mpi && o->faster[c->joined[t->node]]) found += (int64_t)((double)t->ns * o->saved + 0.5);
     }
     return found;

@@ -10,45 +10,56 @@
 
 /* ---- wait_log.c ---- */
 
-/* A file of waits in the order of the replay: each wait follows the waits on which it depends, unless these are for late
-   receivers. */
+/* The waits of calls for partners. Calls are places in the times of their locations. The search for causes compares the
+   waits of a location, which are in memory; it needs the partner of a wait once, so the partners are in a file. */
 
 #define VT_SENT_BY_WAITING 1u
 #define VT_SENT_BY_PARTNER 2u
 
-/* The wait of a call for a partner. Calls are places in the times of their locations; meet: VT_NONE if unknown. */
-struct vt_logged {
-    int64_t enter, until, leave;
-    uint32_t location, call, node;
+struct vt_waited {
+    int64_t enter, until;
+    uint32_t call, node;
+    uint32_t number; /* of the partner in the log */
     uint16_t kind, sender; /* sender: see vt_open_call */
-    uint32_t partner, partner_call, partner_node;
-    uint32_t previous; /* 1 + number of the location's previous wait; 0: none */
-    uint32_t meet, partner_meet; /* the two calls in which the locations met last */
 };
 
-#define VT_LOG_BLOCK 1024u /* number of waits in a block */
-#define VT_LOG_BLOCKS 128u /* number of blocks in memory */
+/* The waits of a location in the order of its calls; those for late receivers where the replay knows the receiver, until
+   delays.c sorts them. */
+struct vt_waits_of {
+    struct vt_waited *list;
+    uint64_t room;
+    uint32_t count;
+};
 
-struct vt_logged_call {
+/* The partner of a wait in a call of a location. */
+struct vt_logged {
     uint32_t location, call;
+    uint32_t partner, partner_call, partner_node;
+    uint32_t meet, partner_meet; /* the two calls in which the locations met last; VT_NONE if unknown */
 };
 
+#define VT_LOG_BLOCK 1024u /* number of partners in a block */
+#define VT_LOG_BLOCKS 512u /* number of blocks in memory */
+
+/* The partners in the order of the replay: each wait follows the waits on which it depends, unless these are for late
+   receivers. */
 struct vt_wait_log {
     int file;
-    uint64_t count, room;
+    uint64_t count;
     int has_late; /* 1: has waits for late receivers, which may follow waits that depend on them */
-    struct vt_logged_call *calls; /* the calls of all waits */
-    struct vt_logged *last; /* the open block */
-    struct vt_logged *blocks; /* a cache */
-    uint64_t *kept; /* 1 + number of each block in the cache */
+    struct vt_logged *blocks; /* block n has the place n % VT_LOG_BLOCKS, or is in the file */
+    struct vt_log_place {
+        uint64_t kept; /* 1 + number of the block in this place; 0: none */
+        uint64_t in_file;
+    } *places;
 };
 
 /* Returns 0 without memory. */
 int vt_log_open(struct vt_wait_log *log, int file);
 void vt_log_close(struct vt_wait_log *log);
-/* Appends a wait. Returns 0 without memory or if writing fails. */
-int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one);
-/* Returns a wait, valid until the next call; NULL if reading fails. */
+/* Returns a new last partner for the caller to set, NULL if writing fails. */
+struct vt_logged *vt_log_add(struct vt_wait_log *log);
+/* Returns a partner, valid until the next call; NULL if reading fails. No partner may be added afterwards. */
 const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number);
 /* Reads bytes of a file. Returns 0 on failure. */
 int vt_read_all(int file, void *to, uint64_t bytes, uint64_t offset);
@@ -186,7 +197,7 @@ struct vt_replayed {
     struct vt_meetings *meetings;
     struct vt_wait_log log;
     struct vt_time_blocks times; /* if causes are wanted */
-    uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
+    struct vt_waits_of *waited; /* by location, if causes are wanted */
     struct vt_link *spare_messages;
     struct vt_message *messages;
     struct vt_instance *spare_instances, *made_instances;

@@ -9,29 +9,23 @@
 int vt_log_open(struct vt_wait_log *log, int file)
 {
     *log = (struct vt_wait_log){.file = file};
-    log->last = malloc(BYTES);
-    log->blocks = malloc(VT_LOG_BLOCKS * BYTES);
-    log->kept = calloc(VT_LOG_BLOCKS, sizeof *log->kept);
-    return log->last && log->blocks && log->kept;
+    log->blocks = calloc(VT_LOG_BLOCKS, BYTES);
+    log->places = calloc(VT_LOG_BLOCKS, sizeof *log->places);
+    return log->blocks && log->places;
 }
 
 void vt_log_close(struct vt_wait_log *log)
 {
-    free(log->last);
     free(log->blocks);
-    free(log->kept);
-    free(log->calls);
+    free(log->places);
     *log = (struct vt_wait_log){.file = -1};
 }
 
-int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one)
+/* Writes a block to the file. Returns 0 if writing fails. */
+static int write_block(const struct vt_wait_log *log, const struct vt_logged *block, uint64_t number)
 {
-    if (!VT_ROOM(log->calls, log->count + 1, &log->room)) return 0;
-    log->calls[log->count] = (struct vt_logged_call){one->location, one->call};
-    log->last[log->count++ % VT_LOG_BLOCK] = *one;
-    if (log->count % VT_LOG_BLOCK) return 1;
-    const char *p = (const char *)log->last;
-    off_t at = (off_t)((log->count / VT_LOG_BLOCK - 1) * BYTES);
+    const char *p = (const char *)block;
+    off_t at = (off_t)(number * BYTES);
     for (size_t left = BYTES; left;) {
         const ssize_t done = pwrite(log->file, p, left, at);
         if (done <= 0) return 0;
@@ -54,23 +48,37 @@ int vt_read_all(int file, void *to, uint64_t bytes, uint64_t offset)
     return 1;
 }
 
+/* Returns a block, from the file unless it is new. The block that had its place goes to the file. NULL if reading or
+   writing fails. */
+static struct vt_logged *block_of(struct vt_wait_log *log, uint64_t number, int is_new)
+{
+    const uint64_t slot = number % VT_LOG_BLOCKS;
+    struct vt_log_place *place = &log->places[slot];
+    struct vt_logged *here = log->blocks + slot * VT_LOG_BLOCK;
+    if (place->kept == number + 1) return here;
+    if (place->kept && !place->in_file && !write_block(log, here, place->kept - 1)) return NULL;
+    place->kept = 0;
+    if (!is_new && !vt_read_all(log->file, here, BYTES, number * BYTES)) return NULL;
+    *place = (struct vt_log_place){number + 1, !is_new};
+    return here;
+}
+
+struct vt_logged *vt_log_add(struct vt_wait_log *log)
+{
+    struct vt_logged *here = block_of(log, log->count / VT_LOG_BLOCK, 1);
+    return here ? &here[log->count++ % VT_LOG_BLOCK] : NULL;
+}
+
 const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number)
 {
-    const uint64_t block = number / VT_LOG_BLOCK, slot = block % VT_LOG_BLOCKS;
-    if (block == log->count / VT_LOG_BLOCK) return &log->last[number % VT_LOG_BLOCK];
-    struct vt_logged *here = log->blocks + slot * VT_LOG_BLOCK;
-    if (log->kept[slot] != block + 1) {
-        log->kept[slot] = 0;
-        if (!vt_read_all(log->file, here, BYTES, block * BYTES)) return NULL;
-        log->kept[slot] = block + 1;
-    }
-    return &here[number % VT_LOG_BLOCK];
+    const struct vt_logged *here = block_of(log, number / VT_LOG_BLOCK, 0);
+    return here ? &here[number % VT_LOG_BLOCK] : NULL;
 }
 
 /* ---- Times of call paths ---- */
 
-/* Reads the times of call paths from their file by blocks. The search for causes goes backwards in time, so most times
-   are in a block that is in memory. */
+/* Reads the times of call paths that are in a file by blocks. The search for causes goes backwards in time, so most
+   times are in a block that is in memory. */
 
 #define BLOCK 64u /* the least number of times in a block */
 #define BLOCK_MAX 1024u
@@ -94,6 +102,8 @@ const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location,
 {
     struct vt_time_blocks *t = &r->times;
     const struct vt_location_ends *place = &r->out->places[location];
+    *n = place->ntimes - at;
+    if (place->times) return (const struct vt_path_time *)(uintptr_t)place->times + at;
     const uint64_t block = at / t->block, first = block * t->block, left = place->ntimes - first;
     const uint64_t slot = (location * 0x9e3779b1ull + block) % (TIMES / t->block);
     const uint64_t key = (uint64_t)location << 32 | (block + 1), count = left < t->block ? left : t->block;

@@ -154,25 +154,18 @@ static struct vt_part part_of(const struct vt_open_call *o, int64_t begin, int64
     return p;
 }
 
-/* Logs the wait of a call until `sure`, after the wait `previous` of its location. */
-static int keep_cause(struct vt_replayed *r, struct vt_open_call *o, uint32_t previous)
+/* Logs the wait of a call until `sure`. */
+static int keep_cause(struct vt_replayed *r, struct vt_open_call *o)
 {
     vt_find_meeting(r, o->reader, o);
-    const struct vt_logged one = {o->enter,
-                                  o->sure,
-                                  o->leave,
-                                  o->location,
-                                  o->call,
-                                  o->node,
-                                  (uint16_t)o->kind,
-                                  (uint16_t)o->sender,
-                                  o->partner.location,
-                                  o->partner.call,
-                                  o->partner.node,
-                                  previous,
-                                  o->meet,
-                                  o->partner_meet};
-    return vt_log_add(&r->log, &one);
+    struct vt_waits_of *of = &r->waited[o->location];
+    if (!VT_ROOM(of->list, of->count + UINT64_C(1), &of->room)) return 0;
+    of->list[of->count++] = (struct vt_waited){
+        o->enter, o->sure, o->call, o->node, (uint32_t)r->log.count, (uint16_t)o->kind, (uint16_t)o->sender};
+    const struct vt_who *by = &o->partner;
+    struct vt_logged *one = vt_log_add(&r->log);
+    if (one) *one = (struct vt_logged){o->location, o->call, by->location, by->call, by->node, o->meet, o->partner_meet};
+    return one != NULL;
 }
 
 /* Logs the wait of a call for a late receiver, after the call's other wait. It is not on the critical path. */
@@ -185,7 +178,7 @@ static int keep_late_cause(struct vt_replayed *r, struct vt_open_call *o)
     o->meet = o->partner_meet = VT_NONE;
     o->sender = 0;
     r->log.has_late = 1;
-    return keep_cause(r, o, 0);
+    return keep_cause(r, o);
 }
 
 int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
@@ -197,7 +190,7 @@ int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
         p.wait.partner = o->receiver.location;
         p.wait.partner_node = o->receiver.node;
         fine = add(r, &p);
-        if (fine && r->heads) fine = keep_late_cause(r, o);
+        if (fine && r->waited) fine = keep_late_cause(r, o);
     }
     o->next = r->spare_calls;
     r->spare_calls = o;
@@ -216,10 +209,7 @@ int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
         p.wait.partner = o->partner.location;
         p.wait.partner_node = o->partner.node;
         fine = o->kind == VT_WAIT_mpi_latesender ? keep_late(r, c, &p) : add(r, &p);
-        if (fine && r->heads) {
-            fine = keep_cause(r, o, r->heads[o->location]);
-            r->heads[o->location] = (uint32_t)r->log.count;
-        }
+        if (fine && r->waited) fine = keep_cause(r, o);
     }
     const int64_t tail = o->tail > o->sure ? o->tail : o->sure;
     if (fine && tail < o->leave) {

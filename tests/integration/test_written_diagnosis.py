@@ -16,6 +16,7 @@ from support.build.run import run
 from support.build.run import vtrace as command
 from support.readers.diagnosis import told
 from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
+from vtrace.analysis.questions import mpi_replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
@@ -88,7 +89,9 @@ def test_python(tmp_path: Path) -> None:
 
 
 def test_no_room(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive is written nevertheless, and the diagnosis must read the archive."""
+    """The archive is written nevertheless, and the diagnosis must read the archive. Small runs need no file: here all
+    goes to the file."""
+    monkeypatch.setattr(mpi_replay, "_MEMORY", 0)
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     trace, diagnosis = written(recorded, "full")
     assert not diagnosis.known(trace)

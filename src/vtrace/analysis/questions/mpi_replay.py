@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MEMORY = 160 << 20
-"""The most bytes of ends to keep in memory; further ends go to the file."""
+"""The most bytes of ends, and of times, to keep in memory; further ones go to the file."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
 
 
@@ -72,23 +72,28 @@ class _MpiEndsPart(Part):
         self.owner.give_back(self.finder)
 
     def _store(self, ends: Array, times: Array) -> None:
-        self.kept = self.owner.keep(ends)
-        self.place = {"count": len(ends), "offset": 0 if len(self.kept) else self.owner.write(ends)}
-        self.place |= {"ends": self.kept.ctypes.data if len(self.kept) else 0}
-        self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times), "file": self.owner.file}
+        self.kept, self.kept_times = self.owner.keep(ends), self.owner.keep(times)
+        self.place = {"count": len(ends), "ntimes": len(times), "file": self.owner.file}
+        for rows, kept, address, offset in (
+            (ends, self.kept, "ends", "offset"),
+            (times, self.kept_times, "times", "times_offset"),
+        ):
+            self.place[address] = kept.ctypes.data if len(kept) else 0
+            self.place[offset] = 0 if len(kept) else self.owner.write(rows)
 
     def __getstate__(self) -> tuple[Any, ...]:
         """For another rank: with places in the file if that rank has opened the file, else with the ends and times."""
         place, read = self.place, self.owner.read
         state = self.owner, self.location, self.replay, self.sums, self.locks
-        if self.owner.borrowed is not None and not len(self.kept):
+        if self.owner.borrowed is not None and not len(self.kept) and not len(self.kept_times):
             return *state, place | {"file": self.owner.borrowed}
         ends = self.kept if len(self.kept) else read(place["offset"], place["count"], MPI_END)
-        return *state, ends, read(place["times_offset"], place["ntimes"], PATH_TIME)
+        times = self.kept_times if len(self.kept_times) else read(place["times_offset"], place["ntimes"], PATH_TIME)
+        return *state, ends, times
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.owner, self.location, self.replay, self.sums, self.locks, *rest = state
-        self.kept = np.empty(0, MPI_END)
+        self.kept, self.kept_times = np.empty(0, MPI_END), np.empty(0, PATH_TIME)
         if len(rest) == 1:
             self.place = rest[0]
         else:
@@ -115,7 +120,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def __init__(self, times: bool = False, root: bool = True) -> None:
         super().__init__()
         self.times, self._memory = times, _MEMORY if root else 0
-        self._lock, self._spare, self._used, self._kept = Lock(), list[Any](), 0, 0
+        self._lock, self._spare, self._used = Lock(), list[Any](), 0
+        self._kept, self._room = dict[Any, int](), dict[Any, Array]()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._borrowed: list[BinaryIO] = []
         self._answers: dict[tuple[Selection, int], Replayed] = {}
@@ -152,10 +158,15 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def keep(self, rows: Array) -> Array:
         """A copy of rows, if there is room for them in memory; else no rows."""
         with self._lock:
-            if self._kept + rows.nbytes > self._memory:
+            place = self._kept.get(rows.dtype, 0)
+            if place + rows.nbytes > self._memory:
                 return rows[:0]
-            self._kept += rows.nbytes
-        return rows.view(np.uint8).copy().view(rows.dtype)  # as bytes: NumPy copies records one by one
+            self._kept[rows.dtype] = place + rows.nbytes
+            if rows.dtype not in self._room:
+                self._room[rows.dtype] = np.empty(self._memory, np.uint8)  # NumPy takes huge pages for large arrays
+            kept = self._room[rows.dtype][place : place + rows.nbytes]
+        kept[:] = rows.view(np.uint8)  # as bytes: NumPy copies records one by one
+        return kept.view(rows.dtype)
 
     def write(self, rows: Array) -> int:
         """Appends rows to the file. Returns their place. Raises VtraceError."""
