@@ -52,12 +52,12 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_clock(l);
     define_lost(l, unwritten);
     vt_samples_define(l);
-    struct vt_cpu_time cpu = vt_thread_time(l);
+    const struct vt_usage usage = vt_thread_usage(l);
     vt_define_at(l, VT_D_SUMMARY, vt_number(l->number), vt_number(VT_READ(l->records)),
                  vt_number(lost_of(l) + (l->number ? 0 : atomic_load(&vt_process.lost))),
                  vt_number(VT_READ(l->flushes)), vt_number(VT_READ(l->flush_ticks)), vt_number(0),
                  vt_number(VT_READ(l->clamped)), vt_number(VT_READ(l->last)), vt_number(VT_READ(l->stopped)),
-                 vt_bytes(&cpu, sizeof cpu));
+                 vt_bytes(&usage, sizeof usage));
 }
 
 /* 1: the files have all records of the location. */

@@ -366,8 +366,8 @@ enum vt_lost {
     /* mode: accumulated, point, holds until the next */                                                               \
     X(CLOCK, 10, "ticks:u64 mono:u64 real:u64") /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns */                       \
     X(SUMMARY, 11, "location:u32 records:u64 lost:u64 flushes:u64 flush_ticks:u64 off_ticks:u64 clamped:u64 last:u64 " \
-                   "stopped:0..7=vt_lost +cpu_us:u64[]?") /* last: ticks of the last record; stopped: why recording */ \
-    /* stopped before the end, 0: it did not; cpu_us: of its threads, in user and in kernel mode */                    \
+                   "stopped:0..7=vt_lost +usage:u64[]?") /* last: ticks of the last record; stopped: why recording */ \
+    /* stopped before the end, 0: it did not; usage: struct vt_usage of its threads, or only its CPU times */            \
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
     X(IO_HANDLE, 14, "id:id name:text? file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \

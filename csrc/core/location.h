@@ -59,6 +59,14 @@ struct vt_sample_stream {
     uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
     uint32_t unsampled; /* 1: the local files state that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
+    uint64_t in_calls; /* ns of CPU time of the samples that have found the thread in a system call */
+};
+
+/* The usage of threads, as the summary of their location states it. us of CPU time in user and in kernel mode; page faults
+   without and with reading from a disk; us of samples in system calls, and the most pages that the process had in memory
+   at one time: 0 if unknown. */
+struct vt_usage {
+    uint64_t user, system, minor_faults, major_faults, in_calls, resident;
 };
 
 /* The last failing poll of a location, or the run of failing polls that continues it (polls.c). Times in ticks. */
@@ -117,8 +125,8 @@ struct vt_location {
     uint64_t lost_told; /* number of lost events that LOST records state */
     uint32_t lost_why, unwritten; /* unwritten: bits as in files: a write failed, so the buffer file must be kept */
     uint64_t records, clamped, flush_ticks, first, written_bytes;
-    uint64_t user_time, system_time; /* us of CPU time of ended threads (thread_time.c) */
-    uint32_t is_timed; /* 1: user_time and system_time have the time of the location's present thread */
+    struct vt_usage used; /* by ended threads (thread_time.c) */
+    uint32_t is_timed; /* 1: used has the usage of the location's present thread */
     /* ns that the present thread has waited for a processor and has run, and how often it has slept (thread_time.c), as
        last read; times of the last question and of the last reading, 0: none */
     uint64_t waited, ran, sleeps, wait_read, core_read;

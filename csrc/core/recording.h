@@ -231,12 +231,7 @@ void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *w
 /* Reads the values for a sample, in the handler of the sampling signal. Returns their words; 0: the sample has none. */
 unsigned vt_groups_sample(struct vt_location *l, uint64_t words[VT_GROUP_WORDS]);
 
-/* ---- thread_time.c: CPU time of threads, in user and in kernel mode, for the summaries of their locations ---- */
-
-/* Microseconds. */
-struct vt_cpu_time {
-    uint64_t user, system;
-};
+/* ---- thread_time.c: CPU time and page faults of threads, for the summaries of their locations ---- */
 
 /* ns since the last reading in which a thread could run but waited for a processor, and in which it was asleep in the
    kernel. */
@@ -250,10 +245,10 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l);
 void vt_off_core_start(struct vt_location *l);
 /* Notes the waits of the main thread before recording, also those in earlier programs (exec). */
 void vt_thread_waits_start(void);
-/* Adds the CPU time of the calling thread, which ends, to that of its location. */
+/* Adds the usage of the calling thread, which ends, to that of its location. */
 void vt_thread_time_end(struct vt_location *l);
-/* Returns the CPU time of all threads of the location until now. */
-struct vt_cpu_time vt_thread_time(struct vt_location *l);
+/* Returns the usage of all threads of the location until now. */
+struct vt_usage vt_thread_usage(struct vt_location *l);
 
 #pragma GCC visibility pop
 

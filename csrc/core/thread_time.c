@@ -8,26 +8,29 @@
 #define LEAST 100000 /* ns by which times of two clocks do not differ */
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
-static struct vt_cpu_time before; /* of the main thread at load of the library, from earlier programs (exec) */
+static struct vt_usage before; /* of the main thread at load of the library, from earlier programs (exec) */
 
 static _Atomic int counts_no_waits; /* 1: the kernel gives no times of waiting for a processor */
 
-/* Returns how often the calling thread has slept: its voluntary context switches in getrusage(2). */
-static uint64_t sleeps_of_own(void)
+/* Asks getrusage(2) about the calling thread. All zero: the kernel does not tell. */
+static struct rusage usage_of_own(void)
 {
-    struct rusage usage;
-    return VT_SYS2(getrusage, RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t)usage.ru_nvcsw;
+    struct rusage usage = {.ru_nvcsw = 0};
+    (void)VT_SYS2(getrusage, RUSAGE_THREAD, &usage);
+    return usage;
 }
 
-/* Returns the CPU time of the calling thread: getrusage(2). */
-static struct vt_cpu_time own_time(void)
+static uint64_t us_of(struct timeval time) { return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec; }
+
+static struct vt_usage own_usage(void)
 {
-    struct rusage usage;
-    struct vt_cpu_time time = {0, 0};
-    if (VT_SYS2(getrusage, RUSAGE_THREAD, &usage) < 0) return time;
-    time.user = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
-    time.system = (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
-    return time;
+    const struct rusage u = usage_of_own();
+    const uint64_t page = vt_process.page_size ? vt_process.page_size : 4096;
+    return (struct vt_usage){.user = us_of(u.ru_utime),
+                             .system = us_of(u.ru_stime),
+                             .minor_faults = (uint64_t)u.ru_minflt,
+                             .major_faults = (uint64_t)u.ru_majflt,
+                             .resident = (uint64_t)u.ru_maxrss * 1024 / page};
 }
 
 static uint64_t number_at(const char **at)
@@ -49,19 +52,22 @@ static long read_of(uint32_t thread, const char *name, char *into, size_t bytes)
     return vt_read_file(path, into, bytes);
 }
 
-/* Returns the CPU time of another thread: the members 14 and 15 of proc_pid_stat(5). The second member is the thread's
-   name in parentheses, which may have any characters. */
-static struct vt_cpu_time time_of(uint32_t thread)
+/* Returns the usage of another thread: the members 10, 12, 14 and 15 of proc_pid_stat(5). The second member is the
+   thread's name in parentheses, which may have any characters. */
+static struct vt_usage usage_of(uint32_t thread)
 {
     char stat[512];
-    struct vt_cpu_time time = {0, 0};
-    if (read_of(thread, "stat", stat, sizeof stat) <= 0) return time;
+    uint64_t member[16] = {0};
+    if (read_of(thread, "stat", stat, sizeof stat) <= 0) return (struct vt_usage){0};
     const char *at = strrchr(stat, ')');
-    for (int member = 2; at && member < 14; member++) at = strchr(at + 1, ' ');
-    if (!at) return time;
-    time.user = number_at(&at) * TICK_US;
-    time.system = number_at(&at) * TICK_US;
-    return time;
+    for (int i = 3; at && i < 16; i++) {
+        const char *from = at = strchr(at + 1, ' ');
+        if (from) member[i] = number_at(&from);
+    }
+    return (struct vt_usage){.user = member[14] * TICK_US,
+                             .system = member[15] * TICK_US,
+                             .minor_faults = member[10],
+                             .major_faults = member[12]};
 }
 
 /* 1: the file may be there at the next reading. -EBADF: the program has closed the descriptor. */
@@ -107,7 +113,7 @@ static int read_times(uint32_t thread, struct reading *r)
         r->at = vt_clock_ns(CLOCK_MONOTONIC);
         if (!known || r->at - begin < LEAST) break;
     }
-    r->sleeps = sleeps_of_own();
+    r->sleeps = (uint64_t)usage_of_own().ru_nvcsw;
     return known;
 }
 
@@ -142,7 +148,7 @@ void vt_off_core_start(struct vt_location *l)
     const int is_known = !l->number && !vt_process.head.forked && before_recording.at;
     l->ran = is_known ? before_recording.ran : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     l->core_read = is_known ? before_recording.at : vt_clock_ns(CLOCK_MONOTONIC);
-    l->sleeps = is_known ? before_recording.sleeps : sleeps_of_own();
+    l->sleeps = is_known ? before_recording.sleeps : (uint64_t)usage_of_own().ru_nvcsw;
 }
 
 void vt_thread_waits_start(void)
@@ -153,29 +159,46 @@ void vt_thread_waits_start(void)
     before_recording = now;
 }
 
-__attribute__((constructor)) static void note_start(void) { before = own_time(); }
+__attribute__((constructor)) static void note_start(void) { before = own_usage(); }
 
 static uint64_t without(uint64_t time, uint64_t earlier) { return time < earlier ? 0 : time - earlier; }
 
-static struct vt_cpu_time current(struct vt_location *l)
+static struct vt_usage current(struct vt_location *l)
 {
-    struct vt_cpu_time time = l == vt_own_location ? own_time() : time_of(VT_READ(l->thread));
-    if (l->number || vt_process.head.forked) return time; /* the kernel counts the time of a forked child from 0 */
-    return (struct vt_cpu_time){without(time.user, before.user), without(time.system, before.system)};
+    struct vt_usage now = l == vt_own_location ? own_usage() : usage_of(VT_READ(l->thread));
+    if (l->number || vt_process.head.forked) return now; /* the kernel counts the usage of a forked child from 0 */
+    now.user = without(now.user, before.user);
+    now.system = without(now.system, before.system);
+    now.minor_faults = without(now.minor_faults, before.minor_faults);
+    now.major_faults = without(now.major_faults, before.major_faults);
+    return now;
 }
 
-struct vt_cpu_time vt_thread_time(struct vt_location *l)
+struct vt_usage vt_thread_usage(struct vt_location *l)
 {
-    struct vt_cpu_time sum = {VT_READ(l->user_time), VT_READ(l->system_time)};
+    struct vt_usage sum = {.user = VT_READ(l->used.user),
+                           .system = VT_READ(l->used.system),
+                           .minor_faults = VT_READ(l->used.minor_faults),
+                           .major_faults = VT_READ(l->used.major_faults),
+                           .in_calls = VT_READ(l->samples.in_calls) / 1000,
+                           .resident = VT_READ(l->used.resident)};
     if (VT_READ(l->is_timed)) return sum;
-    struct vt_cpu_time now = current(l);
-    return (struct vt_cpu_time){sum.user + now.user, sum.system + now.system};
+    const struct vt_usage now = current(l);
+    sum.user += now.user;
+    sum.system += now.system;
+    sum.minor_faults += now.minor_faults;
+    sum.major_faults += now.major_faults;
+    if (now.resident > sum.resident) sum.resident = now.resident;
+    return sum;
 }
 
 void vt_thread_time_end(struct vt_location *l)
 {
-    struct vt_cpu_time time = vt_thread_time(l);
-    VT_SET(l->user_time, time.user);
-    VT_SET(l->system_time, time.system);
+    const struct vt_usage usage = vt_thread_usage(l);
+    VT_SET(l->used.user, usage.user);
+    VT_SET(l->used.system, usage.system);
+    VT_SET(l->used.minor_faults, usage.minor_faults);
+    VT_SET(l->used.major_faults, usage.major_faults);
+    VT_SET(l->used.resident, usage.resident);
     VT_SET(l->is_timed, 1);
 }

@@ -122,6 +122,19 @@ static void take_on_own_stack(struct vt_location *l, const void *context, uint64
 #endif
 }
 
+/* Returns 1 if the signal has come at the end of a system call: the processor puts the address behind the instruction of
+   the call into RCX. The kernel goes back to the instruction, of two bytes, if the call starts again. */
+static int is_in_call(const void *context)
+{
+#if defined(__x86_64__)
+    const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    return registers[REG_RCX] == registers[REG_RIP] || registers[REG_RCX] == registers[REG_RIP] + 2;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
 int vt_sample_is_on(void) { return atomic_load(&on); }
 
 /* Returns the timer of the calling thread, which may not be made. */
@@ -151,6 +164,8 @@ static void interrupted(const siginfo_t *info, void *context)
     if (!s || !atomic_load(&on) || VT_READ(l->vforked)) return;
     uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
+    if (rate.clock == VT_SAMPLE_CLOCK_CPU && is_in_call(context))
+        VT_SET(l->samples.in_calls, l->samples.in_calls + weight);
     if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) (is_on_small_stack(context) ? take_on_own_stack : vt_sample_take)(l, context, weight, overruns);

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-RUN = {"run": (), "sample": ("--sample",), "io": ("--io",), "python": ("--python",), "locks": ("--locks",)}
+RUN = {"run": (), "sample": ("--sample",), "io": ("--io",), "python": ("--python",), "locks": ("--locks",),
+       "memory": ("--memory",)}  # fmt: skip
 """Modes of vtrace run and their options. The other modes begin with "cc": vtrace-cc -O2 compiles the program."""
 VARIABLES = {"cc locks": {"VT_PTHREAD": "locks"}, "cc io": {"VT_IOTRACE": "yes"}}
 """Settings of modes."""
-KNOWS_FUNCTIONS = ("cc", "cc locks", "cc io", "sample", "python")
+KNOWS_FUNCTIONS = ("cc", "cc locks", "cc io", "sample", "python", "memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +254,29 @@ def _of_sleep(n: int = 0) -> Iterator[Plant]:
         )
 
 
+def _of_memory(n: int = 0) -> Iterator[Plant]:
+    """The properties of memory_plants.c: alone, or on n ranks."""
+    storm = partial(Cause, kind="page_faults", words="page faults", culprits=tuple(range(n)) if n else None)
+    rows: list[tuple[str, Cause | None, tuple[str, ...]]] = [
+        ("page_storm", storm(words="in write_pages"), ("run", "sample") if n == 0 else ()),
+        ("page_storm", storm(), ("run",) if n else ("cc",)),
+        ("page_storm", storm(function="page_storm"), ("memory",)),
+        ("healthy_reuse", None, ("run", "cc", "memory") if n == 0 else ()),
+        ("healthy_blocks", None, ("run", "cc") if n == 0 else ()),
+        ("healthy_first_use", None, ("run", "cc") if n == 0 else ()),
+    ]
+    for name, cause, modes in rows:
+        yield Plant(
+            name=f"{name}{f' {n}' * bool(n)} memory",
+            words=(name, str(STEPS), "48"),
+            cause=cause,
+            ranks=n,
+            mpi="mpich" if n else "",
+            modes=modes,
+            program="memory_plants.c",
+        )
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -278,4 +302,6 @@ PLANTS: tuple[Plant, ...] = (
     *_of_sleep(),
     *_of_sleep(2),
     *_of_sleep(4),
+    *_of_memory(),
+    *_of_memory(2),
 )

@@ -32,6 +32,8 @@ _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
     "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1), "DIED": ("died", 1),
     "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1), "USER_NS": ("user", 1e9), "SYSTEM_NS": ("system", 1e9),
+    "MINOR_FAULTS": ("minor_faults", 1), "MAJOR_FAULTS": ("major_faults", 1), "IN_CALLS_NS": ("in_calls", 1e9),
+    "RESIDENT_PAGES": ("resident", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
 _CALLS = "number of calls that found nothing, recorded as one"
@@ -169,16 +171,15 @@ class Source:
         """The completeness of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (1: recording ended early), died (1: its process died), dropped (records overwritten with
         VT_MODE=RING), unknown (1: more events may be lost than the column lost counts), user, system (seconds of CPU
-        time of its threads, from their start to their end). Values that the archive lacks, as in other tools' archives,
-        are NaN or -1."""
+        time of its threads, from their start to their end), minor_faults, major_faults (page faults without and with
+        reading from a disk), in_calls (seconds of samples in system calls), resident (the most pages of the process in
+        memory). Values that the archive lacks, as in other tools' archives, are NaN or -1."""
         return self._coverage
 
     @cached_property
     def _coverage(self) -> Table:
         rows = self.locations.rows
-        times = ("seconds", "off", "flushing", "user", "system")
-        found: dict[str, Any] = {name: np.full(rows, np.nan) for name in times}
-        found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped", "unknown")}
+        found: dict[str, Any] = {name: np.full(rows, np.nan if unit > 1 else -1) for name, unit in _COVERAGE.values()}
         owners, names, values = (self.location_properties[name] for name in ("location", "name", "value"))
         for key, (name, divisor) in _COVERAGE.items():
             mine = np.flatnonzero((owners >= 0) & ((names == PROPERTY + key) | (names == key)))

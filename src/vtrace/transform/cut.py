@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _OF_THE_RUN = (
     "RECORDED_NS", "OFF_NS", "FLUSHED_NS", "LOST", "CLAMPED", "STOPPED", "DROPPED", "USER_NS", "SYSTEM_NS",
+    "MINOR_FAULTS", "MAJOR_FAULTS", "IN_CALLS_NS", "RESIDENT_PAGES",
 )  # fmt: skip
 """Properties of locations that count events or time of the whole run."""
 

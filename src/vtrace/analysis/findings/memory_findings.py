@@ -86,8 +86,8 @@ def _leak(facts: RunFacts, blocks: HeapBlocks, same: list[Growth], peak: int) ->
     of_size = f"{calls:,} blocks of {size:,} bytes" if size else f"{calls:,} blocks with {held:,} bytes"
     heap = "the largest heap" if len(same) == 1 else "their largest heaps"
     text = (
-        f"{_place(facts, blocks, path, site or size)} allocates {of_size} that are never freed, all through the run"
-        f"{_processes(facts, same)}: {held / peak:.0%} of {heap} ({peak:,} bytes)"
+        f"{block_place(facts, blocks, path, site or size)} allocates {of_size} that are never freed, all through the "
+        f"run{_processes(facts, same)}: {held / peak:.0%} of {heap} ({peak:,} bytes)"
     )
     return facts.finding(
         "leak", 0, path, blocks.paths, locations=_locations(facts, same), share=held / peak, text=text,
@@ -95,7 +95,7 @@ def _leak(facts: RunFacts, blocks: HeapBlocks, same: list[Growth], peak: int) ->
     )  # fmt: skip
 
 
-def _place(facts: RunFacts, blocks: HeapBlocks, path: int, caller: Site | int) -> str:
+def block_place(facts: RunFacts, blocks: HeapBlocks, path: int, caller: Site | int) -> str:
     """The call in a sentence. caller: the call site of a path without a function of the program; 1: unknown, 0: the
     path has one."""
     text = place_text(facts.trace, blocks.paths, path)
@@ -147,7 +147,7 @@ def churn(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         at_once = f"{peak[place]:,} bytes are in use at most"
         text = (
-            f"{_place(facts, blocks, path, site or 0)} allocates {calls[place]:,} blocks "
+            f"{block_place(facts, blocks, path, site or 0)} allocates {calls[place]:,} blocks "
             f"({calls[place] / facts.elapsed * 1e9:,.0f} a second; {size[place]:,} bytes, of which {at_once}): these "
             f"calls and free take {span(time)} of all threads"
         )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "functions that were not recorded"
 """The callers of malloc in a finding that cannot name them."""
+UNSEEN = "functions that are not known"
+"""The place of page faults in a finding that cannot name it."""
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
@@ -128,6 +130,11 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     functions = ""
     if any(UNNAMED in one.text for one in findings):
         functions = "to see which functions allocate: compile with vtrace-cc"
+    elif any(UNSEEN in one.text for one in findings):
+        functions = (
+            "to see which functions take page faults: VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample "
+            "--sample-clock perf; or vtrace run --memory, which names those that allocate"
+        )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
     return "; ".join(filter(None, (functions, _locks_to_record(facts))))

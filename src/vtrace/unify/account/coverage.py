@@ -26,10 +26,13 @@ from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels,
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
-_CPU_TIMES = PROPERTY + "USER_NS", PROPERTY + "SYSTEM_NS"
+_USAGE = {
+    "USER_NS": 1000, "SYSTEM_NS": 1000, "MINOR_FAULTS": 1, "MAJOR_FAULTS": 1, "IN_CALLS_NS": 1000, "RESIDENT_PAGES": 1,
+}  # fmt: skip
+"""The members of struct vt_usage (csrc/core/location.h) as properties, and their factors."""
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
-_MOST_US = 1 << 53
-"""Microseconds above all CPU times of a location; a larger value in a file is damage."""
+_MOST_USED = 1 << 53
+"""Above all microseconds and page faults of a location; a larger value in a file is damage."""
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
@@ -75,8 +78,8 @@ class CoverageRow:
     """End of the process, in ns of the archive; 0: unknown."""
     missing: bool = False
     """The process has no files: its existence only follows from the number of ranks."""
-    cpu_ns: tuple[int, int] | None = None
-    """CPU time of its threads in user and in kernel mode; None: not known."""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """CPU time and page faults of its threads, by names of _USAGE; empty: not known."""
 
     @property
     def times(self) -> list[int]:
@@ -141,7 +144,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         sites={site: known.texts.get(site, "") for site in np.unique(blocked["site"]).tolist() if site},
         end_ns=process.end_ns if number == 0 else 0,
         missing=process.missing,
-        cpu_ns=_cpu_ns(summary),
+        usage=_usage(summary),
     )
 
 
@@ -157,11 +160,13 @@ def _user_markers(location: int, known: ProcessDefinitions, result: Transcoded) 
         yield Marker(time, name, text=said, location=location, group="user", severity=severity)
 
 
-def _cpu_ns(summary: Summary | None) -> tuple[int, int] | None:
-    if summary is None or not summary.cpu_us or len(summary.cpu_us) != 16:
-        return None
-    user, system = struct.unpack("<QQ", summary.cpu_us)
-    return (user * 1000, system * 1000) if max(user, system) < _MOST_US else None
+def _usage(summary: Summary | None) -> dict[str, int]:
+    numbers = len(summary.usage) // 8 if summary and summary.usage else 0
+    if summary is None or not summary.usage or numbers not in (2, len(_USAGE)):
+        return {}
+    values = struct.unpack_from(f"<{numbers}Q", summary.usage)
+    found = {name: value * factor for (name, factor), value in zip(_USAGE.items(), values, strict=False)}
+    return found if max(values) < _MOST_USED else {}
 
 
 def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
@@ -249,11 +254,11 @@ def untimed(separate: str, incomplete: Sequence[IncompleteProcess]) -> list[str]
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:
-    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only if not 0; CPU times only
-    if known."""
+    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only if not 0; usage only if
+    known."""
     if row.number == HEAP:
         return {}
     named = zip(_NAMES, row.coverage.values(), strict=True)
     lost = {f"{PROPERTY}LOST_{why}": n for why, n in row.lost_by.items()}
-    times = dict(zip(_CPU_TIMES, row.cpu_ns or (), strict=False))
-    return dict(named) | lost | ({f"{PROPERTY}UNKNOWN": 1} if row.unknown else {}) | times
+    used = {PROPERTY + name: value for name, value in row.usage.items()}
+    return dict(named) | lost | ({f"{PROPERTY}UNKNOWN": 1} if row.unknown else {}) | used

@@ -111,8 +111,8 @@ class Summary(NamedTuple):
     last: int
     stopped: int
     """Reason why the location stopped before its end (records.LOST_REASONS); 0: it recorded to its end."""
-    cpu_us: bytes | None = None
-    """CPU time of the location's threads: two numbers (u64), in user and in kernel mode; None: not known."""
+    usage: bytes | None = None
+    """Numbers (u64) of struct vt_usage (csrc/core/location.h), or the first two of them; None: not known."""
 
 
 class LocalAttribute(NamedTuple):
