@@ -180,22 +180,31 @@ class _Saver:
 
     def _tiles(self) -> None:
         """Tiles of the window, from the level with one tile to the finest one that is useful and fits."""
-        tiles, (begin, end) = self._shown.row_tiles, self._window
-        units = self._shown.rows.each(self._units)
-        least = int(tiles.finest.min(initial=tiles.top))
-        for level in range(tiles.top, least - 1, -1):
-            first, last = begin // (BINS << level), (end - 1) // (BINS << level)
-            many = (last - first + 1) * len(self._shown.rows.order)
-            if level < tiles.top - 1 and (many > _TILES or (end - begin) >> level > _BINS):
-                break
-            found = [tiles.columns(units, level, number, lambda: True) for number in range(first, last + 1)]
+        units, levels = self._shown.rows.each(self._units), self._levels()
+        every = [(level, number) for level, numbers in levels.items() for number in numbers]
+        tiles = iter(self._shown.row_tiles.columns(units, every, lambda: True))
+        for level, numbers in levels.items():
+            found = [next(tiles) for _ in numbers]
             empty = np.zeros(self._count * BINS, np.uint8)
             names = dict.fromkeys(name for each in found for name in each)
             columns = {name: np.concatenate([each.get(name, empty) for each in found]) for name in names}
-            if not self.parts.add(f"{self._prefix}tiles {level}", pack_ints(columns, first=first, count=len(found))):
+            notes = {"first": numbers.start, "count": len(found)}
+            if not self.parts.add(f"{self._prefix}tiles {level}", pack_ints(columns, **notes)):
                 break
             self._use(columns["region"], 1)
             self.level = level
+
+    def _levels(self) -> dict[int, range]:
+        """The useful levels, the coarsest first, and the numbers of their tiles in the window."""
+        tiles, (begin, end) = self._shown.row_tiles, self._window
+        found = {}
+        for level in range(tiles.top, int(tiles.finest.min(initial=tiles.top)) - 1, -1):
+            numbers = range(begin // (BINS << level), (end - 1) // (BINS << level) + 1)
+            many = len(numbers) * len(self._shown.rows.order)
+            if level < tiles.top - 1 and (many > _TILES or (end - begin) >> level > _BINS):
+                break
+            found[level] = numbers
+        return found
 
     def _calls(self) -> None:
         """The calls of the window, if the part of the trace is not too large; of many calls the longest ones."""
