@@ -129,18 +129,20 @@ class _Saver:
     def fill(self, turns: AbstractContextManager[Any], search: Search, advance: Callable[[int], None]) -> None:
         """Makes all parts; see save_trace."""
         units = {"rows": self._units}
-        with self._shown.panels.together(self._window, self._shown.rows.of(""), turns):
+        with self._shown.together(self._window, turns):
             for name in PANELS:
                 if name != "findings_here" or not self._is_whole:
                     self._keep(f"panel {name}", "panel", name=name, rows="")
                 advance(1)
             self._keep("sums", "sums", **search._asdict())
             advance(1)
-        self._keep("marks", "marks")
-        self._keep("classes", "regions", rows="classes")
+            self._keep("marks", "marks")
+            self._keep("classes", "regions", rows="classes")
+            self._keep("collectives", "collectives", **units)
+            advance(1)
+            self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0)
+            advance(1)
         for step in (
-            lambda: self._keep("collectives", "collectives", **units),
-            lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
             self._tiles, self._calls, self._messages, self._samples, self._off_core, self._counters, self._texts,
         ):  # fmt: skip
             step()
