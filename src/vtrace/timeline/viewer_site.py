@@ -80,9 +80,9 @@ class ShownTrace:
         self.trace.progress = self.reading.begin
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
-        self.store = CallStore(self.trace, self.tiles)
         large = is_large(self.trace)
         self.prepared = Prepared(self.trace)
+        self.store = CallStore(self.prepared, self.tiles)
         self.data = LargeData(self.prepared, self.part, self.tiles) if large else WindowData(self.prepared, self.part)
         self.rare = RareCalls(self.trace, self.prepared, self.part, large)
         self.curves = Curves(self.trace, self.tiles, large)
@@ -91,13 +91,17 @@ class ShownTrace:
         self.samples = SampleData(self.trace, self.tiles)
         self.panels = PanelData(self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
 
-    def together(self, window: tuple[int, int], turns: AbstractContextManager[Any]) -> AbstractContextManager[None]:
+    def together(
+        self, window: tuple[int, int], turns: AbstractContextManager[Any], calls: bool = False
+    ) -> AbstractContextManager[None]:
         """Inside, the panels of a window, collective operations and rare calls are answered from one pass over the
         events, if the window is the whole run. turns: is entered for the pass only, since requests take turns
-        themselves."""
-        of_window = Selection.of(*window, self.rows.of(""))
+        themselves. calls: also reads all calls of the page's locations."""
+        locations = self.rows.of("")
+        of_window = Selection.of(*window, locations)
         wanted = [(question, of_window) for question in self.panels.questions()]
         wanted += [(question, EVERYTHING) for question in self.data.questions()]
+        wanted += [(self.store.question(), Selection.of(locations=locations))] * calls
         return self.prepared.together(wanted, turns)
 
 
