@@ -23,6 +23,7 @@ from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
 from vtrace.text import html_text
 from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.prepared import Prepared
 
 MS = 10**6
 LEAST = 190 * MS
@@ -247,7 +248,9 @@ def test_findings_in_the_archive(build: Builder, tmp_path: Path) -> None:
     assert all(f"<small>{html_text(one.doubts)}</small>" in page for one in kept)
     trace = package.open(tmp_path / "iterations")
     window, locations = (0, trace.duration), [*range(trace.locations.rows)]
-    panel = PanelData(trace, trace.findings, trace.diagnosis, sampled=False).answer("findings", window, locations)
+    panel = PanelData(Prepared(trace), trace.findings, trace.diagnosis, sampled=False).answer(
+        "findings", window, locations
+    )
     shown_there = trace.findings(start=window[0], stop=window[1], locations=locations)
     assert shown_there
     assert all(json.dumps(one.doubts).encode() in panel.data for one in shown_there)

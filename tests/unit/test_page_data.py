@@ -27,10 +27,11 @@ from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.analysis.selection import Selection
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
-from vtrace.timeline import call_store, panel_data, tile_pass, viewer_site
+from vtrace.timeline import call_store, prepared, tile_pass, viewer_site
 from vtrace.timeline.answers import BadRequest, Outdated
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.saved_data import PANELS
+from vtrace.timeline.viewer_site import ShownTrace
 
 
 def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:
@@ -313,22 +314,41 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
     assert own == paths
 
 
-def test_panels_of_one_pass(asked: Asked, trace: reader.Trace) -> None:
-    """A saved page reads the events once for its panels and orders of rows: they are those that each read the events.
-    Only the reading takes a turn."""
-    shown, locations = asked.site.shown[0], asked.site.shown[0].rows.of("")
-    for window in ((0, trace.length), (trace.length // 4, trace.length // 2)):
-        alone = [shown.panels.answer(name, window, locations).data for name in PANELS]
-        sums = shown.panels.sums(window, shown.rows.order, "", exact=False).data
-        turns = BoundedSemaphore(1)
-        with shown.panels.together(window, locations, turns), turns, pytest.MonkeyPatch.context() as patch:
-            reading = Mock(wraps=panel_data.ask)
-            patch.setattr(panel_data, "ask", reading)
-            assert [shown.panels.answer(name, window, locations).data for name in PANELS] == alone
-            count = reading.call_count
-            assert shown.panels.sums(window, shown.rows.order, "", exact=False).data == sums
-            assert reading.call_count == count
-            assert shown.panels.answer("profile", (0, 1), locations).data != alone[PANELS.index("profile")]
+def answers_of(shown: ShownTrace, window: tuple[int, int]) -> list[bytes]:
+    """Panels, orders of rows, collective operations and outliers."""
+    locations, rows = shown.rows.of(""), [shown.rows.order]
+    found = [shown.panels.answer(name, window, locations) for name in PANELS]
+    found += [shown.panels.sums(window, shown.rows.order, "", exact=False), shown.data.bands(rows, window)]
+    return [each.data for each in [*found, shown.rare.answer(rows, window, 100, every=False)]]
+
+
+def test_answers_of_one_pass(place: Path) -> None:
+    """A saved page reads the events once for its panels, orders of rows, collective operations and outliers: they are
+    those that each read the events. Only the reading takes a turn."""
+    alone, shown = Asked(place).site.shown[0], Asked(place).site.shown[0]
+    end = shown.trace.duration
+    for window in ((0, end), (end // 4, end // 2)):
+        expected, turns, reading = answers_of(alone, window), BoundedSemaphore(1), Mock(wraps=prepared.ask)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(prepared, "ask", reading)
+            with shown.together(window, turns), turns:
+                count = reading.call_count
+                assert answers_of(shown, window) == expected
+                assert reading.call_count <= count + (window != (0, end))  # the messages of the part, for their times
+                assert shown.panels.answer("profile", (0, 1), shown.rows.of("")).data != expected[0]
+        assert count == 1, window  # later only the panels', since the page keeps collective operations and outliers
+
+
+def test_answers_about_events_after_the_end(tmp_path: Path) -> None:
+    """A window to the end of the trace leaves out later events of a damaged archive, which the whole has."""
+    events = {0: [(0, "Enter", 0), (10, "Enter", 1), (20, "Leave", 1), (90, "Enter", 1), (95, "Leave", 1)]}
+    where = archives.simple(tmp_path / "late.trace", events, length=50).parent
+    alone, shown = Asked(where).site.shown[0], Asked(where).site.shown[0]
+    assert shown.trace.duration < 90
+    window = 0, shown.trace.duration
+    expected = answers_of(alone, window)
+    with shown.together(window, BoundedSemaphore(1)):
+        assert answers_of(shown, window) == expected
 
 
 def test_iterations_whatever_the_window(tmp_path: Path) -> None:

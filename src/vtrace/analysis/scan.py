@@ -40,8 +40,16 @@ class Pass:
     """Leave events without an Enter."""
     closed: int = 0
     """Regions that were still open at the end of a location."""
+    first: int = NEVER
+    """The time of the first event, ns, if a question needs the stack."""
+    last: int = ALWAYS
+    """The time of the last event, as first."""
     problems: list[str] = field(default_factory=list)
     """One line for each location whose events could not all be read."""
+
+    def is_within(self, start: int, stop: int) -> bool:
+        """True if all events are from start to stop, ns, both included."""
+        return start <= self.first and self.last <= stop
 
     def add(self, other: Pass) -> None:
         """Adds the facts about other locations."""
@@ -49,6 +57,7 @@ class Pass:
         self.problems += other.problems
         for name in ("unknown", "early", "stray", "closed"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 
 
 def scan(
@@ -158,6 +167,8 @@ class Scanning:
             if replay is not None:
                 met.stray += replay.fields.stray
                 met.closed += replay.fields.closed
+                if replay.fields.events:
+                    met.first, met.last = min(met.first, replay.fields.first), max(met.last, replay.fields.last)
 
 
 class LocationScan:

@@ -13,16 +13,16 @@ import numpy as np
 from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.questions.profile import KeptSlices
 from vtrace.analysis.selection import Selection
-from vtrace.analysis.shared_scan import ask
-from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.analysis.table import Array, Table, add_up, group, joined
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.timeline.tiles import event_count
 from vtrace.timeline.window_events import OPEN
 from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
+    from vtrace.analysis.question import AnyQuestion
     from vtrace.io.sidecar.tile_file import TileFile
+    from vtrace.timeline.prepared import Prepared
 
 _TOGETHER = 16
 """The most locations to read in one pass."""
@@ -62,7 +62,8 @@ class LocationCalls:
 
     @classmethod
     def of_slices(cls, slices: Array) -> LocationCalls:
-        """Made from all calls of a location in the order of their ends (SLICE)."""
+        """Made from all calls of a location in the order of their ends (SLICE), or from those of several locations, one
+        after the other: a call and its caller are of one location."""
         order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
         return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth", "calls")})
 
@@ -127,18 +128,23 @@ class _AllSlices(KeptSlices[dict[int, Array]]):
 
     def answer(self) -> dict[int, Array]:
         return {
-            location: np.concatenate([np.empty(0, SLICE), *parts])
-            for location, parts in ((location, part.found) for location, part in self.parts.items())
+            location: part.found[0] if len(part.found) == 1 else joined(part.found, SLICE)
+            for location, part in self.parts.items()
         }
 
 
 class CallStore:
     """Reads the calls of locations, and keeps the most recently used. Threads may share a store."""
 
-    def __init__(self, trace: Source, tiles: TileFile) -> None:
-        self._trace, self._lock, self._held = trace, Lock(), 0
+    def __init__(self, prepared: Prepared, tiles: TileFile) -> None:
+        self._trace, self._prepared, self._lock, self._held = prepared.trace, prepared, Lock(), 0
         self._kept: OrderedDict[int, LocationCalls] = OrderedDict()
-        self._reader = WindowReader(trace, tiles)
+        self._reader = WindowReader(prepared.trace, tiles)
+
+    @staticmethod
+    def question() -> AnyQuestion:
+        """The question about all calls of locations."""
+        return _AllSlices(2**62)
 
     def is_large(self, location: int) -> bool:
         """True if the calls of a location do not fit into memory."""
@@ -156,6 +162,16 @@ class CallStore:
             part = {name: calls[name][first:last] for name in (*_COLUMNS, "calls")}
             found[row] = LocationCalls(part, part["exclusive"])
         return found
+
+    def together(self, locations: Sequence[int], start: int, stop: int) -> Table:
+        """The calls of small locations with a part in [start, stop), by location and begin: place (in locations),
+        begin, end, region, depth, exclusive; not kept. Raises FormatError."""
+        (slices,) = self._prepared.answers([self.question()], Selection.of(locations=sorted(locations)))
+        parts = [slices[row] for row in locations]
+        calls = LocationCalls.of_slices(joined(parts, SLICE))
+        place = np.repeat(np.arange(len(parts)), [*map(len, parts)])
+        inside = (calls.begin < stop) & ((calls.begin >= start) | (calls.end > start))
+        return Table({"place": place[inside]} | {name: getattr(calls, name)[inside] for name in _COLUMNS})
 
     def near(self, location: int, begin: int) -> LocationCalls:
         """Calls of a location, among them all calls that contain the time begin, with their true ends."""
@@ -180,9 +196,8 @@ class CallStore:
             missing = [row for row in dict.fromkeys(locations) if row not in self._kept]
             read: dict[int, LocationCalls] = {}
             if missing:
-                question = _AllSlices(2**62)
-                ask(self._trace, [question], Selection.of(locations=missing))
-                read = {row: LocationCalls.of_slices(slices) for row, slices in question.answer().items()}
+                (found_slices,) = self._prepared.answers([self.question()], Selection.of(locations=missing))
+                read = {row: LocationCalls.of_slices(slices) for row, slices in found_slices.items()}
                 self._held += sum(map(len, read.values()))
                 self._kept |= read
             found = {row: self._kept[row] for row in locations}

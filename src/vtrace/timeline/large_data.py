@@ -19,9 +19,10 @@ from vtrace.timeline.window_data import BANDS, WindowData, bundled, longest
 from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
+    from vtrace.analysis.question import AnyQuestion
     from vtrace.analysis.selection import Selection
-    from vtrace.analysis.source import Source
     from vtrace.io.sidecar.tile_file import TileFile
+    from vtrace.timeline.prepared import Prepared
 
 _NEAR = 300_000
 """The most events of a window to read for its counters and messages."""
@@ -30,9 +31,13 @@ _NEAR = 300_000
 class LargeData(WindowData):
     """Messages are bundles of whole bins (bundles.py), collective operations bands without their participants."""
 
-    def __init__(self, trace: Source, part: Selection, tiles: TileFile) -> None:
-        super().__init__(trace, part)
-        self._tiles, self._reader = tiles, WindowReader(trace, tiles)
+    def __init__(self, prepared: Prepared, part: Selection, tiles: TileFile) -> None:
+        super().__init__(prepared, part)
+        self._tiles, self._reader = tiles, WindowReader(prepared.trace, tiles)
+
+    def questions(self) -> list[AnyQuestion]:
+        """None: all messages do not fit into memory."""
+        return []
 
     def messages_of(self, location: int, begin: int, end: int) -> Table:
         """The ends of messages in a call; the time of the other end is -1 (unknown)."""

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,6 @@ from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix, Messages
 from vtrace.analysis.questions.profile import CallTree, Profile, reduce
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
@@ -30,7 +28,7 @@ from vtrace.timeline.finding_places import guilty, is_own_code, losers
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
-    from vtrace.analysis.source import Source
+    from vtrace.timeline.prepared import Prepared
 
 _MOST = 20_000
 """The most rows of a table that the page gets, the largest first."""
@@ -58,12 +56,12 @@ class PanelData:
     samples; then profile and flame graph take the times of the program's own code from samples (cost_rows)."""
 
     def __init__(
-        self, trace: Source, findings: Callable[..., Sequence[Any]], diagnosis: Callable[[Selection], Diagnosis],
+        self, prepared: Prepared, findings: Callable[..., Sequence[Any]], diagnosis: Callable[[Selection], Diagnosis],
         sampled: bool,
     ) -> None:  # fmt: skip
-        self._trace, self._findings, self._diagnosis, self._sampled = trace, findings, diagnosis, sampled
+        self._trace, self._prepared, self._sampled = prepared.trace, prepared, sampled
+        self._findings, self._diagnosis = findings, diagnosis
         self._found: Sequence[Any] | None = None
-        self._asked: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._of_run, "findings_here": self._of_part, "profile": self._profile, "flame": self._flame,
             "matrix": self._matrix, "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
@@ -78,29 +76,13 @@ class PanelData:
             raise BadRequest(f"{name} is not a panel")
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
-    @contextmanager
-    def together(
-        self, window: tuple[int, int], locations: Sequence[int], turns: AbstractContextManager[Any]
-    ) -> Iterator[None]:
-        """Reads the events once for all panels of a window and locations; inside, these panels take their answers from
-        this pass. turns: is entered for the pass only, since the panels take turns themselves."""
-        part = Selection.of(*window, locations)
+    def questions(self) -> list[AnyQuestion]:
+        """The questions of all panels but findings and iterations."""
         costs: AnyQuestion = CostQuestion() if self._sampled else CallTree()
-        questions: list[AnyQuestion] = [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io()]
-        with turns:
-            ask(self._trace, questions, part)
-        self._asked = {(type(question), part): question for question in questions}
-        try:
-            yield
-        finally:
-            self._asked = {}
+        return [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io()]
 
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
-        selection = Selection.of(**part)
-        if (known := self._asked.get((type(question), selection))) is not None:
-            return known.answer()
-        ask(self._trace, [question], selection)
-        return question.answer()
+        return self._prepared.answers([question], Selection.of(**part))[0]
 
     def _of_run(self, part: dict[str, Any]) -> Content:
         """Findings of the whole run, whatever the window, lines about missing events, and the limits of the numbers."""

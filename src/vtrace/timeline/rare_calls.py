@@ -21,6 +21,7 @@ from vtrace.timeline.answers import Content, pack
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.analysis.trace import Trace
+    from vtrace.timeline.prepared import Prepared
 
 TIMES = 10
 """An outlier lasts at least TIMES the mean of all calls of its region."""
@@ -38,8 +39,8 @@ class RareCalls:
     is_large: reads the events only if `every` asks for this.
     """
 
-    def __init__(self, trace: Trace, part: Selection, is_large: bool) -> None:
-        self._trace, self._part, self._is_large = trace, part, is_large
+    def __init__(self, trace: Trace, prepared: Prepared, part: Selection, is_large: bool) -> None:
+        self._trace, self._prepared, self._part, self._is_large = trace, prepared, part, is_large
         self._lock, self._found = Lock(), dict[bool, tuple[Table, list[str]]]()
         self._outliers: tuple[Table, bool] | None = None
 
@@ -78,7 +79,7 @@ class RareCalls:
         if self._is_large and not every:
             return _table([], OUTLIER), ["In a large trace, Marks: all shows outliers and waits."]
         if self._outliers is None:
-            self._outliers = outliers(self._trace, self._part.rows(self._trace))
+            self._outliers = outliers(self._prepared, self._part.rows(self._trace))
         found, dropped = self._outliers
         tables, notes = [found], [f"Only the {_MOST:,} largest outliers are marked."] * dropped
         if every or self._trace.has_stored_findings():
@@ -119,11 +120,10 @@ def _table(parts: Sequence[dict[str, Array]], kind: int, size: Array | None = No
                  | {"kind": np.full(len(size), kind), "size": size})  # fmt: skip
 
 
-def outliers(trace: Source, rows: Sequence[int]) -> tuple[Table, bool]:
+def outliers(prepared: Prepared, rows: Sequence[int]) -> tuple[Table, bool]:
     """The outliers among the calls of locations (rows), and True if some outliers were not kept."""
-    profile = Profile()
-    ask(trace, [profile], Selection.of(locations=rows))
-    found = profile.answer()
+    trace = prepared.trace
+    (found,) = prepared.answers([Profile()], Selection.of(locations=rows))
     size = trace.regions.rows
     calls, total = (np.bincount(found["region"], found[name].astype(float), size) for name in ("calls", "total"))
     longest = np.zeros(size)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ NO_LEVEL = 63
 """The finest level of a location without tiles, which has no events."""
 _FEW = 8
 """With more candidates for the top region of a bin, the largest candidate is taken, not the largest sum."""
-_TIMES = slice(COLUMN["FIRST_CLASS"], None)
+_CANDIDATES = [COLUMN[name] for name in ("REGION", "SECOND", "TIME", "SECOND_TIME")]
 
 
 class RowTiles:
@@ -46,60 +46,76 @@ class RowTiles:
         share above 0 is at least 1.
 
         rows: the locations of each row. Raises FormatError."""
-        return pack(self.columns(rows, level, number, wanted))
+        return pack(self.columns(rows, [(level, number)], wanted)[0])
 
-    def columns(self, rows: list[Array], level: int, number: int, wanted: Callable[[], bool]) -> dict[str, Array]:
-        """The columns of answer."""
-        n = len(rows)
-        region, events = np.zeros((n, BINS), np.uint32), np.zeros((n, BINS), np.uint32)
-        share, depth = np.zeros((n, BINS), np.uint8), np.zeros((n, BINS), np.uint8)
-        classes, waited = np.zeros((2, n, len(self._tiles.classes), BINS), np.uint8)
+    def columns(
+        self, rows: list[Array], tiles: Sequence[tuple[int, int]], wanted: Callable[[], bool]
+    ) -> list[dict[str, Array]]:
+        """The columns of answer for several tiles (level, number). Small locations have all their tiles in a frame of
+        the file, so all tiles of a row are made together."""
+        found = [_Cells(len(rows), len(self._tiles.classes)) for _ in tiles]
         for at, locations in enumerate(rows):
             if not wanted():
                 break
-            found = [each for row in locations.tolist() if (each := self._bins(row, level, number)) is not None]
-            if not found:
-                continue
-            whole = len(locations) * float(1 << level)
-            classes[at] = _shares(np.sum([each[_TIMES] for each, _, _ in found], axis=0), whole)
-            events[at] = np.minimum(np.sum([each[COLUMN["EVENTS"]] for each, _, _ in found], axis=0), 2**32 - 1)
-            depth[at] = np.minimum(np.max([each[COLUMN["DEPTH"]] for each, _, _ in found], axis=0), 255)
-            regions, times = (np.concatenate(side) for side in list(zip(*found, strict=True))[1:])
-            region[at], top = _top(regions, times)
-            share[at] = _shares(top, whole)
-            kinds = self._waits[regions.astype(np.int64)]
-            for kind in np.unique(kinds[kinds > 0]).tolist():
-                own = _shares(np.where(kinds == kind, times, 0).sum(axis=0), whole)
-                waited[at, kind - 1] = np.minimum(own, classes[at, kind - 1])  # less where a helper thread of MPI waits
-        both = {"c": classes, "w": waited}
-        used = {
-            f"{k}{c}": each[:, c].ravel() for k, each in both.items() for c in range(each.shape[1]) if each[:, c].any()
-        }
-        fixed: dict[str, Array] = {
-            "region": region.ravel(),
-            "share": share.ravel(),
-            "events": events.ravel(),
-            "depth": depth.ravel(),
-        }
-        return fixed | used
+            for cells, (level, number) in zip(found, tiles, strict=True):
+                self._fill(cells, at, locations, level=level, number=number)
+        return [cells.columns() for cells in found]
 
-    def _bins(self, row: int, level: int, number: int) -> tuple[Array, Array, Array] | None:
-        """The columns of a location's tile, its candidates for top regions and their times (k, 256); None: no tile."""
-        known = [each for each in self._levels[row] if each <= level]
-        if not known:
+    def _fill(self, cells: _Cells, at: int, locations: Array, *, level: int, number: int) -> None:
+        """Sums the tiles of a row's locations."""
+        sums, deepest = np.zeros((COLUMN["FIRST_CLASS"] + len(self._tiles.classes), BINS), np.uint64), cells.depth[at]
+        candidates = list[Array]()
+        for row in locations.tolist():
+            if (bins := self._bins(row, level, number)) is None:
+                continue
+            candidates.append(bins[_CANDIDATES].reshape(4, BINS, -1))
+            depth, joined = bins[COLUMN["DEPTH"]], bins
+            while joined.shape[1] > BINS:
+                joined, depth = joined[:, ::2] + joined[:, 1::2], np.maximum(depth[::2], depth[1::2])
+            sums += joined
+            np.maximum(deepest, np.minimum(depth, 255), out=deepest, casting="unsafe")
+        if not candidates:
+            return
+        whole = len(locations) * float(1 << level)
+        cells.classes[at] = _shares(sums[COLUMN["FIRST_CLASS"] :], whole)
+        cells.events[at] = np.minimum(sums[COLUMN["EVENTS"]], 2**32 - 1)
+        regions, times = (
+            np.concatenate([each[pair].transpose(0, 2, 1).reshape(-1, BINS) for each in candidates])
+            for pair in (slice(0, 2), slice(2, 4))
+        )
+        times = times.astype(np.float64)
+        cells.region[at], top = _top(regions, times)
+        cells.share[at] = _shares(top, whole)
+        kinds = self._waits[regions.astype(np.int64)]
+        for kind in np.flatnonzero(np.bincount(kinds[kinds > 0])).tolist():
+            own = _shares(np.where(kinds == kind, times, 0).sum(axis=0), whole)
+            # less where a helper thread of MPI waits
+            cells.waited[at, kind - 1] = np.minimum(own, cells.classes[at, kind - 1])
+
+    def _bins(self, row: int, level: int, number: int) -> Array | None:
+        """The bins of a location's tile, from the next finer level that the location has, so each may be several; None:
+        no tile."""
+        known = next((each for each in reversed(self._levels[row]) if each <= level), None)
+        if known is None:
             return None
-        joins = 1 << (level - known[-1])
-        bins = self._tiles.bins(row, known[-1], number * BINS * joins, (number + 1) * BINS * joins)
-        if not bins.shape[1]:
-            return None
-        padded = np.zeros((bins.shape[0], BINS * joins))
-        padded[:, : bins.shape[1]] = bins
-        cells = padded.reshape(bins.shape[0], BINS, joins)
-        joined = cells.sum(axis=2)
-        joined[COLUMN["DEPTH"]] = cells[COLUMN["DEPTH"]].max(axis=1)
-        pairs = (("REGION", "TIME"), ("SECOND", "SECOND_TIME"))
-        regions, times = (np.concatenate([cells[COLUMN[pair[i]]].T for pair in pairs]) for i in (0, 1))
-        return joined, regions, times
+        joins = 1 << (level - known)
+        return self._tiles.whole_tiles(row, known, number * joins, joins)
+
+
+class _Cells:
+    """A tile of each row: arrays by row and bin; classes, waited: by row, class and bin."""
+
+    def __init__(self, rows: int, classes: int) -> None:
+        self.region, self.events = np.zeros((2, rows, BINS), np.uint32)
+        self.share, self.depth = np.zeros((2, rows, BINS), np.uint8)
+        self.classes, self.waited = np.zeros((2, rows, classes, BINS), np.uint8)
+
+    def columns(self) -> dict[str, Array]:
+        """The columns of RowTiles.answer."""
+        found = {name: getattr(self, name).ravel() for name in ("region", "share", "events", "depth")}
+        for letter, each in (("c", self.classes), ("w", self.waited)):
+            found |= {f"{letter}{c}": each[:, c].ravel() for c in range(each.shape[1]) if each[:, c].any()}
+        return found
 
 
 def _shares(times: Array, whole: float) -> Array:

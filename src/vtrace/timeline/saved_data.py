@@ -13,11 +13,12 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, Table, stack
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline.answers import Content, pack, unpack
 from vtrace.timeline.large_data import LargeData
@@ -40,7 +41,8 @@ _TILES = 12_000
 _READ, _CALLS, _MESSAGES = 3_000_000, 250_000, 40_000
 """The most events to read for calls, and the most calls and messages in a page."""
 _TOGETHER = 1024
-"""Locations whose calls are read in one pass."""
+"""Locations whose calls are read in one pass, if others are not in the window."""
+_CALL_COLUMNS = dict.fromkeys(("place", "begin", "end", "region", "depth", "exclusive"), np.int64)
 _MARK_BINS, _LEAF_BINS, _CURVE_BINS = 4096, 2048, 512
 _CURVES, _STACKS = 16, 64
 """The most counters with curves, and the most locations with stacks of samples."""
@@ -128,20 +130,26 @@ class _Saver:
 
     def fill(self, turns: AbstractContextManager[Any], search: Search, advance: Callable[[int], None]) -> None:
         """Makes all parts; see save_trace."""
-        units = {"rows": self._units}
-        with self._shown.panels.together(self._window, self._shown.rows.of(""), turns):
-            for name in PANELS:
-                if name != "findings_here" or not self._is_whole:
-                    self._keep(f"panel {name}", "panel", name=name, rows="")
-                advance(1)
-            self._keep("sums", "sums", **search._asdict())
+        with self._shown.together(self._window, turns, calls=self._is_whole and self._has_calls):
+            self._of_one_pass(search, advance)
+        for step in (self._messages, self._samples, self._off_core, self._counters, self._texts):
+            step()
             advance(1)
+
+    def _of_one_pass(self, search: Search, advance: Callable[[int], None]) -> None:
+        units = {"rows": self._units}
+        for name in PANELS:
+            if name != "findings_here" or not self._is_whole:
+                self._keep(f"panel {name}", "panel", name=name, rows="")
+            advance(1)
+        self._keep("sums", "sums", **search._asdict())
+        advance(1)
         self._keep("marks", "marks")
         self._keep("classes", "regions", rows="classes")
         for step in (
             lambda: self._keep("collectives", "collectives", **units),
             lambda: self._keep("rare", "rare", **units, bins=_MARK_BINS, every=0),
-            self._tiles, self._calls, self._messages, self._samples, self._off_core, self._counters, self._texts,
+            self._tiles, self._calls,
         ):  # fmt: skip
             step()
             advance(1)
@@ -180,64 +188,71 @@ class _Saver:
 
     def _tiles(self) -> None:
         """Tiles of the window, from the level with one tile to the finest one that is useful and fits."""
-        tiles, (begin, end) = self._shown.row_tiles, self._window
-        units = self._shown.rows.each(self._units)
-        least = int(tiles.finest.min(initial=tiles.top))
-        for level in range(tiles.top, least - 1, -1):
-            first, last = begin // (BINS << level), (end - 1) // (BINS << level)
-            many = (last - first + 1) * len(self._shown.rows.order)
-            if level < tiles.top - 1 and (many > _TILES or (end - begin) >> level > _BINS):
-                break
-            found = [tiles.columns(units, level, number, lambda: True) for number in range(first, last + 1)]
+        units, levels = self._shown.rows.each(self._units), self._levels()
+        every = [(level, number) for level, numbers in levels.items() for number in numbers]
+        tiles = iter(self._shown.row_tiles.columns(units, every, lambda: True))
+        for level, numbers in levels.items():
+            found = [next(tiles) for _ in numbers]
             empty = np.zeros(self._count * BINS, np.uint8)
             names = dict.fromkeys(name for each in found for name in each)
             columns = {name: np.concatenate([each.get(name, empty) for each in found]) for name in names}
-            if not self.parts.add(f"{self._prefix}tiles {level}", pack_ints(columns, first=first, count=len(found))):
+            notes = {"first": numbers.start, "count": len(found)}
+            if not self.parts.add(f"{self._prefix}tiles {level}", pack_ints(columns, **notes)):
                 break
             self._use(columns["region"], 1)
             self.level = level
 
-    def _calls(self) -> None:
-        """The calls of the window, if the part of the trace is not too large; of many calls the longest ones."""
+    def _levels(self) -> dict[int, range]:
+        """The useful levels, the coarsest first, and the numbers of their tiles in the window."""
+        tiles, (begin, end) = self._shown.row_tiles, self._window
+        found = {}
+        for level in range(tiles.top, int(tiles.finest.min(initial=tiles.top)) - 1, -1):
+            numbers = range(begin // (BINS << level), (end - 1) // (BINS << level) + 1)
+            many = len(numbers) * len(self._shown.rows.order)
+            if level < tiles.top - 1 and (many > _TILES or (end - begin) >> level > _BINS):
+                break
+            found[level] = numbers
+        return found
+
+    @cached_property
+    def _has_calls(self) -> bool:
+        """True if the part of the trace is not too large to read its calls."""
         shown, (begin, end) = self._shown, self._window
         share = min(1.0, (end - begin) / max(1, shown.trace.duration))
         order = shown.rows.order.tolist()
         events = sum(event_count(shown.trace, location) for location in order)
-        if events * share > _READ or any(shown.store.is_large(location) for location in order):
+        return events * share <= _READ and not any(shown.store.is_large(location) for location in order)
+
+    def _calls(self) -> None:
+        """The calls of the window; of many calls the longest ones."""
+        if not self._has_calls:
             return
-        names = ("begin", "end", "region", "depth", "exclusive")
-        found: list[dict[str, Array]] = []
-        for at in range(0, len(order), _TOGETHER):
-            known = shown.store.window(order[at : at + _TOGETHER], begin, end)
-            for location in order[at : at + _TOGETHER]:
-                calls = known[location]
-                inside = calls.within(begin, end)
-                found.append({name: getattr(calls, name)[inside] for name in names})
-        times = np.concatenate([np.empty(0, np.int64), *(one["end"] - one["begin"] for one in found)])
-        shortest = 0
+        order, (begin, end) = self._shown.rows.order.tolist(), self._window
+        each = max(1, len(order) if self._is_whole else _TOGETHER)
+        parts = [self._shown.store.together(order[at : at + each], begin, end) for at in range(0, len(order), each)]
+        found = stack(parts, _CALL_COLUMNS)
+        found["place"][:] += np.repeat(np.arange(len(parts)) * each, [part.rows for part in parts])
+        times, shortest = found["end"] - found["begin"], 0
         while np.count_nonzero(times >= shortest) > _CALLS:
             shortest = max(1, 2 * shortest)
-        while not self._add_calls(found, shortest):
+        while not self._add_calls(found.take(times >= shortest)):
             shortest = max(1, 2 * shortest)
             if shortest > end - begin:
                 return
         self.shortest = shortest
 
-    def _add_calls(self, found: list[dict[str, Array]], shortest: int) -> bool:
-        """Adds the calls that last at least shortest ns. step: from the previous call of the location; inside: time in
-        callees."""
-        kept = [{name: column[one["end"] - one["begin"] >= shortest] for name, column in one.items()} for one in found]
-        every = {name: np.concatenate([np.empty(0, np.int64), *(one[name] for one in kept)]) for name in found[0]}
-        steps = [np.diff(one["begin"], prepend=0) for one in kept]
-        time = every["end"] - every["begin"]
+    def _add_calls(self, kept: Table) -> bool:
+        """Adds calls. step: from the previous call of the location; inside: time in callees."""
+        place, begin, time = kept["place"], kept["begin"], kept["end"] - kept["begin"]
+        is_first = np.diff(place, prepend=-1) > 0
         columns = {
-            "count": np.array([len(one["begin"]) for one in kept], np.int64),
-            "step": np.concatenate([np.empty(0, np.int64), *steps]), "time": time, "region": every["region"],
-            "depth": every["depth"], "inside": time - every["exclusive"],
+            "count": np.bincount(place, minlength=len(self._shown.rows.order)),
+            "step": np.where(is_first, begin, np.diff(begin, prepend=0)), "time": time, "region": kept["region"],
+            "depth": kept["depth"], "inside": time - kept["exclusive"],
         }  # fmt: skip
         fits = self.parts.add(f"{self._prefix}calls", pack_ints(columns))
         if fits:
-            self._use(every["region"])
+            self._use(kept["region"])
         return fits
 
     def _messages(self) -> None:

@@ -7,7 +7,7 @@ Data is below data/1/ (the version of the protocol): answers of one address neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -17,6 +17,7 @@ import numpy as np
 
 from vtrace.analysis.activity import TREE, waits
 from vtrace.analysis.findings.finding import stored_findings
+from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
@@ -30,6 +31,7 @@ from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.off_core import OffCore
 from vtrace.timeline.panel_data import PanelData, compared
+from vtrace.timeline.prepared import Prepared
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.reading import Reading
 from vtrace.timeline.row_tiles import RowTiles
@@ -41,7 +43,6 @@ from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
     from vtrace.io.sidecar.tile_file import TileFile
 
@@ -79,15 +80,29 @@ class ShownTrace:
         self.trace.progress = self.reading.begin
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
-        self.store = CallStore(self.trace, self.tiles)
         large = is_large(self.trace)
-        self.data = LargeData(self.trace, self.part, self.tiles) if large else WindowData(self.trace, self.part)
-        self.rare = RareCalls(self.trace, self.part, large)
+        self.prepared = Prepared(self.trace)
+        self.store = CallStore(self.prepared, self.tiles)
+        self.data = LargeData(self.prepared, self.part, self.tiles) if large else WindowData(self.prepared, self.part)
+        self.rare = RareCalls(self.trace, self.prepared, self.part, large)
         self.curves = Curves(self.trace, self.tiles, large)
         self.off_core = OffCore(self.trace)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace, self.tiles)
-        self.panels = PanelData(self.trace, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
+        self.panels = PanelData(self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
+
+    def together(
+        self, window: tuple[int, int], turns: AbstractContextManager[Any], calls: bool = False
+    ) -> AbstractContextManager[None]:
+        """Inside, the panels of a window, collective operations and rare calls are answered from one pass over the
+        events, if the window is the whole run. turns: is entered for the pass only, since requests take turns
+        themselves. calls: also reads all calls of the page's locations."""
+        locations = self.rows.of("")
+        of_window = Selection.of(*window, locations)
+        wanted = [(question, of_window) for question in self.panels.questions()]
+        wanted += [(question, EVERYTHING) for question in self.data.questions()]
+        wanted += [(self.store.question(), Selection.of(locations=locations))] * calls
+        return self.prepared.together(wanted, turns)
 
 
 class ViewerSite:

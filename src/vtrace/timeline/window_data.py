@@ -15,7 +15,7 @@ from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.timeline_data import missing
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, group
 from vtrace.text import plain
@@ -23,7 +23,8 @@ from vtrace.timeline.answers import Content, pack
 from vtrace.timeline.rows import with_metrics
 
 if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
+    from vtrace.analysis.question import AnyQuestion
+    from vtrace.timeline.prepared import Prepared
 
 MOST = 4_000_000
 """The most messages and collective operations in memory; with more messages, a sample is kept."""
@@ -43,8 +44,15 @@ class WindowData:
     """Answers about windows of a trace. Reads the messages and operations of the whole trace at the first request, and
     keeps them."""
 
-    def __init__(self, trace: Source, part: Selection) -> None:
-        self._trace, self._part, self._lock = trace, part, Lock()
+    def __init__(self, prepared: Prepared, part: Selection) -> None:
+        self._trace, self._prepared, self._part, self._lock = prepared.trace, prepared, part, Lock()
+
+    def questions(self) -> list[AnyQuestion]:
+        """The questions whose answers are kept: messages, counters, bytes moved, collective operations; none if they
+        are answered."""
+        if "_read" in self.__dict__:
+            return []
+        return [Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES), Collectives(MOST)]
 
     @cached_property
     def _read(self) -> tuple[Table, tuple[Table, Table], Table, Table]:
@@ -52,10 +60,8 @@ class WindowData:
         with self._lock:
             if "_read" in self.__dict__:  # another thread has read the events meanwhile
                 return self.__dict__["_read"]  # type: ignore[no-any-return]
-            messages, values, moved = Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES)
-            collectives = Collectives(MOST)
-            ask(self._trace, [messages, values, moved, collectives])
-            found = messages.answer(), collectives.answer(), values.answer(), moved.answer()
+            messages, values, moved, collectives = self._prepared.answers(self.questions(), EVERYTHING)
+            found = messages, collectives, values, moved
             self.__dict__["_read"] = found
             return found
 

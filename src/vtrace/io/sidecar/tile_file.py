@@ -181,24 +181,41 @@ class TileFile:
         """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.
 
         columns: those of COLUMN. Raises FormatError."""
-        tiles = max(first, 0) // BINS, min(-(-stop // BINS), _PER_LEVEL)
-        ends = [level * _PER_LEVEL + tile for tile in tiles]
-        begin = self._first[row]
-        wanted = begin + np.searchsorted(self._keys[begin : self._first[row + 1]], ends)
-        parts = [self._tile(tile, first, stop) for tile in range(*wanted.tolist())]
-        return np.concatenate([np.empty((self._columns, 0), np.uint64), *parts], axis=1)
+        places = self._places(row, level, max(first, 0) // BINS, min(-(-stop // BINS), _PER_LEVEL))
+        parts = [np.empty((self._columns, 0), np.uint64)]
+        for place, base in places:
+            whole, bins = self._tile(place)
+            parts.append(whole[:, :bins][:, max(0, first - base) : max(0, stop - base)])
+        return np.concatenate(parts, axis=1)
 
-    def _tile(self, tile: int, first: int, stop: int) -> Array:
-        offset = int(self._index.offset[tile])
+    def whole_tiles(self, row: int, level: int, first: int, count: int) -> Array | None:
+        """(columns, count * BINS) uint64: the bins of so many tiles of a location from the number `first` on, 0 where
+        there are none. None: none of these tiles exists. Raises FormatError."""
+        places = self._places(row, level, first, first + count)
+        if count == 1 and places:
+            return self._tile(places[0][0])[0]
+        found = np.zeros((self._columns, count * BINS), np.uint64)
+        for place, base in places:
+            found[:, base - first * BINS :][:, :BINS] = self._tile(place)[0]
+        return found if places else None
+
+    def _places(self, row: int, level: int, first: int, stop: int) -> list[tuple[int, int]]:
+        """The tiles of a location with numbers from first on, before stop: places in the index, and first bins."""
+        begin, end = self._first[row : row + 2].tolist()
+        keys = [level * _PER_LEVEL + number for number in (first, stop)]
+        places = begin + self._keys[begin:end].searchsorted(keys)
+        return [(place, int(self._index.number[place]) * BINS) for place in range(*places.tolist())]
+
+    def _tile(self, place: int) -> tuple[Array, int]:
+        """(columns, BINS) the bins of a tile, and their number; those beyond are 0."""
+        offset = int(self._index.offset[place])
         with self._lock:
             frame = self._frames.get(offset)
         if frame is None:
-            frame = self._frame(tile, FRAME + _LARGEST)
+            frame = self._frame(place, FRAME + _LARGEST)
             with self._lock:
                 _put(self._frames, offset, frame, _KEPT_FRAMES)
-        columns = self._unpacked(tile, frame, lambda text: _columns(text, self._columns))
-        base = int(self._index.number[tile]) * BINS
-        return columns[:, max(0, first - base) : max(0, stop - base)]
+        return self._unpacked(place, frame, lambda text: _columns(text, self._columns))
 
     def _read(self, place: int, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
         """Unpacks a frame of checkpoints. Raises FormatError."""
@@ -275,13 +292,13 @@ def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTab
     return found
 
 
-def _columns(text: bytes, expected: int) -> Array:
-    """This number of columns of a tile. Raises ValueError for damage."""
+def _columns(text: bytes, expected: int) -> tuple[Array, int]:
+    """This number of columns of a tile, (columns, BINS), and the number of bins. Raises ValueError for damage."""
     found = np.empty((expected, BINS), np.uint64)
     n = _library().vt_tiles_unpack(text, len(text), expected, found.ctypes.data)
     if not n:
         raise ValueError("columns")
-    return found[:, :n]
+    return found, int(n)
 
 
 @cache

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Answers that one pass over the events gives to several parts of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
+
+if TYPE_CHECKING:
+    from vtrace.analysis.question import AnyQuestion
+    from vtrace.analysis.source import Source
+
+
+class Prepared:
+    """Answers to questions about a trace. Threads may share a Prepared."""
+
+    def __init__(self, trace: Source) -> None:
+        self.trace = trace
+        self._known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
+        self._answers: dict[AnyQuestion, Any] = {}
+
+    @contextmanager
+    def together(
+        self, wanted: Sequence[tuple[AnyQuestion, Selection]], turns: AbstractContextManager[Any]
+    ) -> Iterator[None]:
+        """Reads the events once for the questions of equal selections; inside, `answers` takes their answers from
+        there. Of several questions of a type, the first is asked. turns: is entered for the passes only."""
+        known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
+        passes: dict[Selection, list[AnyQuestion]] = {}
+        for question, selection in wanted:
+            whole = self._widest(selection)
+            if known.setdefault((type(question), whole), question) is question:
+                passes.setdefault(whole, []).append(question)
+        with turns:
+            met = [ask(self.trace, questions, selection) for selection, questions in passes.items()]
+        if not all(each.is_within(0, self.trace.duration) for each in met):
+            known = {}  # a window leaves events out that the passes have counted
+        self._known = known
+        try:
+            yield
+        finally:
+            self._known, self._answers = {}, {}
+
+    def answers(self, questions: Sequence[AnyQuestion], selection: Selection) -> list[Any]:
+        """The answers to questions about a selection. Those that are not prepared read the events once."""
+        whole = self._widest(selection)
+        known = [self._known.get((type(question), whole)) for question in questions]
+        missing = [question for question, other in zip(questions, known, strict=True) if other is None]
+        if missing:
+            ask(self.trace, missing, selection)
+        return [
+            question.answer() if other is None else self._answer(other)
+            for question, other in zip(questions, known, strict=True)
+        ]
+
+    def _answer(self, question: AnyQuestion) -> Any:
+        if question not in self._answers:
+            self._answers[question] = question.answer()
+        return self._answers[question]
+
+    def _widest(self, selection: Selection) -> Selection:
+        """An equal selection of a trace whose events are all within its time."""
+        start, stop = selection.bounds
+        if start > 0 or stop < self.trace.duration:
+            return selection
+        every = selection.locations == tuple(range(self.trace.locations.rows))
+        return replace(selection, start=None, stop=None, locations=None if every else selection.locations)
