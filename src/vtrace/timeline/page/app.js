@@ -240,7 +240,7 @@ export class App {
   /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askCurves(number, keys, begin, end) {
     const trace = this.traces[number], name = this.store.state.curve;
-    const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
+    const counter = trace.meta.counters.findIndex((one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
     const {words, index} = this.binned(number, keys, begin, end, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
     if (!found || this.store.state.curve !== name) return;
@@ -267,7 +267,7 @@ export class App {
 
   /** Shows the next counter below rows; after the last counter, none. */
   nextCurve() {
-    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((/** @type {any} */ one) => one.name)))];
+    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((one) => one.name)))];
     this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 

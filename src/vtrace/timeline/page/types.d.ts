@@ -10,8 +10,20 @@ type Regions = import('./net/regions.js').Regions;
 type Store = import('./model/store.js').Store;
 type TileStore = import('./net/tile_store.js').TileStore;
 
+/** A trace, as the server describes it. */
+interface Meta {
+  title: string;
+  duration: number;
+  top: number; // the coarsest level of tiles
+  classes: {name: string, colour: string}[];
+  counters: {name: string, unit: string}[];
+  comms: string[];
+  rows: TraceRows;
+  [name: string]: any;
+}
+
 interface TraceData {
-  meta: any; // as the server describes the trace
+  meta: Meta;
   regions: Regions;
   tiles: TileStore;
   marks?: Table;
@@ -69,6 +81,9 @@ interface View {
   x: (time: number) => number;
   paper: any; // colours
 }
+
+/** The place of a row's colours, px, and the window, ns. */
+type RowBox = {y: number, h: number, left: number, width: number, begin: number, end: number};
 
 interface Paint {
   classes: number[]; // colours by class
@@ -144,7 +159,6 @@ interface Row {
   location: number; // of a row with one location, else -1
   places: number[]; // of the row's locations in the order of the trace
   finest: number; // level of tiles
-  first: boolean; // true for the first row of a process
   alike?: number; // rows for which this row stands
   members?: Row[]; // all rows that are alike, this one first
 }
@@ -233,7 +247,6 @@ interface Tile {
   region: Uint32Array; // 1 + row of the region with the most time, 0: none
   share: Uint8Array; // the region's share of the time; 255: all
   events: Uint32Array;
-  depth: Uint8Array;
   classes: [number, Uint8Array][]; // shares of the classes with time
   waiting: [number, Uint8Array][]; // shares of the classes in calls that wait
   best: Uint8Array; // the class with the most time
@@ -247,7 +260,6 @@ interface Calls {
   end: Float64Array;
   region: Int32Array;
   depth: Int32Array;
-  exclusive: Float64Array;
   calls?: Int32Array; // their number in each piece: short ones share a piece
 }
 

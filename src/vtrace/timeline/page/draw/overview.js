@@ -39,9 +39,9 @@ function sumsOf(app, number, l) {
 /** What a surface shows, since most frames change the window only. @type {WeakMap<object, unknown[]>} */
 const painted = new WeakMap();
 
-/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at @param {boolean} dark */
-export function drawOverview(app, s, {l, height}, dark) {
-  const paper = paperOf(app, dark), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
+/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at */
+export function drawOverview(app, s, {l, height}) {
+  const paper = paperOf(), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
   const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums];
   const before = painted.get(s);
   if (!before || shown.some((each, at) => each !== before[at])) {
@@ -50,7 +50,7 @@ export function drawOverview(app, s, {l, height}, dark) {
     const tall = Math.floor(height / app.traces.length);
     app.traces.forEach(({meta}, number) => {
       const place = {x0: (shift[number] ?? 0) * scale, wide: meta.duration * scale, top: number * tall + 1, room: tall - WAITS - 4};
-      paint(s, sums[number], place, meta.classes.map((/** @type {any} */ one) => parsed(one.colour)), paper);
+      paint(s, sums[number], place, meta.classes.map((one) => parsed(one.colour)), paper);
     });
   }
   s.flush();

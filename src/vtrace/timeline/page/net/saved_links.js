@@ -17,6 +17,11 @@ export function messageTable(ints) {
   return {sender, receiver, send, receive, bytes, tag, comm};
 }
 
+/** Some rows of a table. @param {Record<string, ArrayLike<number>>} columns @param {number[]} rows */
+export function taken(columns, rows) {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, Float64Array.from(rows, (at) => column[at])]));
+}
+
 /** @param {Record<string, Float64Array>} all of messageTable @param {Asked} asked */
 export function messagesOf(all, asked) {
   const {sender, receiver, send, receive, bytes, tag, comm} = all, {rows, from, to} = asked;
@@ -30,7 +35,7 @@ export function messagesOf(all, asked) {
     size += bytes[at];
   }
   const notes = {messages: inside.length, bytes: size, share: 1};
-  if (inside.length <= asked.lines) return {columns: Object.fromEntries(Object.entries(all).map(([name, column]) => [name, Float64Array.from(inside, (at) => column[at])])), notes: {...notes, bundled: false}};
+  if (inside.length <= asked.lines) return {columns: taken(all, inside), notes: {...notes, bundled: false}};
   const parts = inside.map((at) => ({from: rows.get(sender[at]) ?? 0, to: rows.get(receiver[at]) ?? 0, count: 1, bytes: bytes[at], send: send[at], receive: receive[at]}));
   return bundled(parts, asked, notes);
 }

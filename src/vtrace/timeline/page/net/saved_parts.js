@@ -81,7 +81,6 @@ export function tilesOf({ints, notes}, units, number, rows) {
           columns.region[to] = ints.region[from];
         }
         columns.events[to] += ints.events[from];
-        columns.depth[to] = Math.max(columns.depth[to], ints.depth[from]);
       }
       columns.share[to] = Math.ceil(most);
       for (const name of classes) {

@@ -3,7 +3,7 @@
 
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
-import {button, element} from './dom.js';
+import {button, element, hint} from './dom.js';
 
 /** @param {App} app @param {number} trace @param {number} location */
 export function nameOf(app, trace, location) {
@@ -41,9 +41,14 @@ export function detailsOf(app, found, trace) {
       button('shortest here', () => app.go('shortest'), {title: 'on this row'}),
       button('all calls', () => app.store.set({search: source.name, exact: true, panel: 'histogram'})),
       button('zoom', () => app.zoomToChoice())),
-    element('table', {className: 'facts'}, ...facts.filter(([, value]) => value !== '' && value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value)))),
+    factsTable(facts),
     ...messages(app, found.sends, trace, 'to', 'go to the receive'), ...messages(app, found.receives, trace, 'from', 'go to the send'),
     ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)));
+}
+
+/** @param {[string, Child][]} facts those without a value are left out */
+function factsTable(facts) {
+  return element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value))));
 }
 
 /** @param {App} app @param {any[]} ends @param {number} trace @param {string} word @param {string} way */
@@ -65,9 +70,9 @@ function collective(app, one, trace) {
 /** @param {App} app @param {number} trace */
 export function histogram(app, trace) {
   const {found} = app.traces[trace], {search} = app.store.state;
-  if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
-  if (app.traces[trace].meta.saved?.shortest < 0) return element('p', {className: 'hint'}, 'This file has no single calls: open the trace with vtrace view.');
-  if (!found) return element('p', {className: 'hint'}, 'Searching ...');
+  if (!search) return hint('Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
+  if (app.traces[trace].meta.saved?.shortest < 0) return hint('This file has no single calls: open the trace with vtrace view.');
+  if (!found) return hint('Searching ...');
   const {notes} = found, bars = found.columns.histogram;
   const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);
   const most = bars.reduce((a, b) => Math.max(a, b), 1);
@@ -103,7 +108,7 @@ export function sampleOf(app, found, trace) {
     element('p', {className: 'ways'},
       button('\u2190 previous', () => app.go('previous')), button('next \u2192', () => app.go('next')),
       button('zoom', () => app.zoomToChoice())),
-    element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value)))),
+    factsTable(facts),
     element('h3', {}, 'Call path'),
     element('ol', {className: 'longest'}, ...found.path.map((/** @type {any} */ frame) => element('li', {}, frame.name, place(frame) && element('span', {className: 'hint'}, ` ${place(frame)}`)))));
 }

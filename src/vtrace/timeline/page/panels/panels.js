@@ -5,7 +5,7 @@ import {compare, files, profile} from './tables.js';
 import {chosen, values} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
-import {button, byId, element, fill} from './dom.js';
+import {button, byId, element, fill, hint} from './dom.js';
 import {addCaveats} from './caveats.js';
 import {detailsOf, histogram, nameOf, sampleOf} from './details.js';
 import {findings, showEvidence} from './findings.js';
@@ -153,7 +153,7 @@ function facts(app) {
   const {call, sample} = app.store.state;
   if (app.details && call) return detailsOf(app, app.details, call.trace);
   if (app.details && sample) return sampleOf(app, app.details, sample.trace);
-  return element('p', {className: 'hint'}, 'Click a call, or press c to select the call in the middle of the window.');
+  return hint('Click a call, or press c to select the call in the middle of the window.');
 }
 
 /** @param {App} app */
@@ -165,8 +165,8 @@ async function showDifferences(app) {
   const found = await app.client.table('compare', words, 'compare');
   if (mine !== turn || app.store.state.panel !== 'compare') return;
   panel.classList.remove('waits');
-  if (!found) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
-  fill(panel, element('p', {className: 'hint'}, found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
+  if (!found) return void fill(panel, hint('No answer: the line below the chart says why.'));
+  fill(panel, hint(found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
 }
 
 /** Counts the panels that were asked for: only the last one is shown. */
@@ -193,14 +193,14 @@ async function show(app, mayFail = false) {
     if (mayFail && !found?.notes.findings.length) return undefined;
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
-      element('p', {className: 'hint'}, ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      hint(ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));
   if (mine !== turn || app.store.state.panel !== state.panel) return;
   if (mayFail && parts.some((part) => !part)) return app.quietly(() => app.store.set({panel: INITIAL.panel}));
   panel.classList.remove('waits');
-  if (parts.some((part) => !part)) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
+  if (parts.some((part) => !part)) return void fill(panel, hint('No answer: the line below the chart says why.'));
   const others = isFindings && element('p', {className: 'ways'},
     button('findings of this window', () => diagnose(app), {id: 'other-findings'}),
     here && button('findings of the whole run', () => {
