@@ -43,6 +43,9 @@ interface TraceData {
   curveLines?: string[];
   sums?: Sums;
   sumsAsked?: string;
+  hasLoop?: boolean; // the server has looked for iterations, or does so quickly
+  ticks?: Table; // the iterations with ticks in the strip
+  ticksAsked?: number; // the most ticks of the last request
   rareLines?: string[]; // lines about marks that are left out
   found?: Table;
   foundAt?: {rows: string, bins: number, begin: number, end: number};
@@ -290,3 +293,51 @@ interface TableColumn {
   raw?: (row: number) => number | string; // the value to copy, if it differs
   show?: (row: number) => Child;
 }
+
+/** A window of time, ns. */
+type Span = {begin: number, end: number};
+
+/** Calls of the stack with one name. */
+type Run = {at: number, x0: number, x1: number, y: number, count: number, thin: boolean};
+
+/** The place of a stack in the pane. */
+interface Pane {
+  top: number;
+  bottom: number;
+  left: number;
+  width: number;
+  x: (time: number) => number;
+  hidden?: number; // outermost levels that are left out
+}
+
+/** The place of a tile: bins, and px. */
+type Place = {first: number, last: number, wide: number, zero: number, low: number, high: number};
+
+type Region = {name: string, file: string, line: number, activity: string, description: string};
+
+/** A request for the messages of a saved page. */
+interface Asked {
+  rows: Map<number, number>; // the row of each location
+  from: number;
+  to: number;
+  lines: number;
+  smallest: number;
+  tag: string;
+  comm: number;
+}
+
+/** The parts of a saved page: begin and size of each by its name. */
+type Packed = {places: Record<string, [number, number]>, bytes: Uint8Array};
+
+/** A call, in short. */
+type Brief = {location: number, begin: number, end: number, region: number, depth: number, name: string};
+
+/** A request for tiles or calls. */
+type Job = {group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]};
+
+/** Far: the time of the other end; -1, unknown so far. */
+type MessageEnd = {partner: number, comm: number, tag: number, time: number, far: number};
+
+type Pinned = Pick<Row, 'trace' | 'key' | 'places'>;
+
+type Panel = (app: App, table: Table, trace: number) => Node;

@@ -49,8 +49,6 @@ export function drawTile(s, paint, part, row) {
   else thickTile(s, paint, part.tile, place, row);
 }
 
-/** @typedef {{first: number, last: number, wide: number, zero: number, low: number, high: number}} Place bins, and px */
-
 /** The colours of all bins, kept for later frames. @type {WeakMap<Tile, {paint: Paint, colours: Int32Array}>} */
 const thin = new WeakMap();
 

@@ -60,25 +60,23 @@ function trimmed(value) {
   return Number(value.toPrecision(12)).toString();
 }
 
-/** @typedef {{begin: number, end: number}} Window */
-
 const SHORTEST = 10;
 
-/** The window inside [0, length], with whole ns. @param {Window} window @param {number} length @returns {Window} */
+/** The window inside [0, length], with whole ns. @param {Span} window @param {number} length @returns {Span} */
 export function clamped({begin, end}, length) {
   const wide = Math.max(SHORTEST, Math.min(Math.round(end - begin), Math.max(length, SHORTEST)));
   const first = Math.round(Math.max(0, Math.min(begin, Math.max(length, SHORTEST) - wide)));
   return {begin: first, end: first + wide};
 }
 
-/** Zooms by a factor (< 1: in) around a time. @param {Window} window @param {number} factor @param {number} at */
+/** Zooms by a factor (< 1: in) around a time. @param {Span} window @param {number} factor @param {number} at */
 export function zoomed({begin, end}, factor, at) {
   const wide = Math.max(SHORTEST, (end - begin) * factor);
   const part = (at - begin) / (end - begin || 1);
   return {begin: at - part * wide, end: at + (1 - part) * wide};
 }
 
-/** @param {Window} window @param {number} ns */
+/** @param {Span} window @param {number} ns */
 export function moved({begin, end}, ns) {
   return {begin: begin + ns, end: end + ns};
 }

@@ -101,6 +101,7 @@ function marked(found) {
 const TABLES = {
   regions: ({parts}, trace) => parts.table(`${trace} classes`),
   marks: ({parts}, trace) => parts.table(`${trace} marks`),
+  ticks: ({parts}, trace) => parts.table(`${trace} ticks`),
   collectives: ({parts}, trace) => parts.table(`${trace} collectives`),
   panel: async ({parts}, trace, {name}) => {
     const found = (await parts.table(`${trace} panel ${name}`)) ?? (name === 'findings_here' && (await parts.table(`${trace} panel findings`)));

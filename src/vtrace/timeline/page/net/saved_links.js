@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of a saved page: those of a window, as lines or joined to bundles, as the server sends them.
 
-/** @typedef {{rows: Map<number, number>, from: number, to: number, lines: number, smallest: number, tag: string, comm: number}} Asked
- *   rows: the row of each location */
-
 const STEPS = 24, MOST = 600;
 
 /** @param {Ints} ints as saved_data.py packs them @returns {Ints} */

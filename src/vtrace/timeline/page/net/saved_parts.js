@@ -4,8 +4,6 @@
 import {BINS} from '../model/tiles.js';
 import {decoded} from './client.js';
 
-/** @typedef {{places: Record<string, [number, number]>, bytes: Uint8Array}} Packed */
-
 export class Parts {
   /** @param {Packed} packed */
   constructor({places, bytes}) {

@@ -3,8 +3,6 @@
 
 import {BINS, numbers, span} from '../model/tiles.js';
 
-/** @typedef {{group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]}} Job */
-
 const ROOM = 60000, TOGETHER = 128, LANES = 3;
 
 export class TileStore {

@@ -5,6 +5,7 @@
 import {around, duration} from '../model/time.js';
 import {element, fill, hint} from './dom.js';
 import {table} from './table.js';
+import {chooseCall} from '../hands/walk.js';
 
 /** The finding that is open: trace and text, since a finding has no number of its own. */
 let open = '';
@@ -61,7 +62,7 @@ async function showFinding(app, finding, trace) {
     if (!worst) continue;
     if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
     app.keepsPanel = true;
-    await app.chooseCall(trace, worst);
+    await chooseCall(app, trace, worst);
     return;
   }
 }

@@ -2,6 +2,7 @@
 // The iterations of the program's main loop: a strip with a bar for each, the slow ones marked; a slow one beside the
 // median one, by class and region.
 
+import {iterationText} from '../model/overview.js';
 import {around, count, duration} from '../model/time.js';
 import {button, element, fill, hint, plot} from './dom.js';
 import {nameOf} from './details.js';
@@ -23,7 +24,7 @@ export function iterations(app, found, trace) {
   if (!(chosen[trace] < size)) chosen[trace] = slowest;
   const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
   /** @param {number} at */
-  const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}${slow.has(at) ? ', slow' : ''}`;
+  const about = (at) => `${iterationText(at, c.time_ns[at], slow.has(at))}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}`;
   const strip = plot(0, HIGH, (s, paper) => drawStrip(s, paper, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
   /** @param {number} at */
   const go = (at) => {

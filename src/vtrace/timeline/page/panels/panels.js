@@ -16,8 +16,6 @@ import {notes} from './notes.js';
 import {ranks} from './ranks.js';
 import {installSide} from './side.js';
 
-/** @typedef {(app: App, table: Table, trace: number) => Node} Panel */
-
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {
   findings: ['Findings', findings], call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame],
@@ -64,6 +62,7 @@ export function installPanels(app) {
   app.onSettled.push(() => {
     if (store.state.panel === 'histogram' || (store.state.selection && !STAY.includes(store.state.panel))) soon();
   });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', soon);
   app.nextPanel = () => {
     const names = shown.map(([name]) => name);
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
@@ -190,6 +189,10 @@ async function show(app, mayFail = false) {
     const part = places[number];
     const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel, ...part}, `panel ${number}`);
     if (found && isFindings && ofRun) addCaveats(found.notes.limits);
+    if (found && ofRun && (trace.meta.quick || !isFindings)) {
+      trace.hasLoop = true;
+      app.askTicks(number);
+    }
     if (mayFail && !found?.notes.findings.length) return undefined;
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
