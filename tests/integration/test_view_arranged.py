@@ -6,11 +6,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from support.synthetic_runs import grid
+from support.synthetic_runs.grid import Run, run_of
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import AXIS, NAMES, Viewer
@@ -18,21 +19,10 @@ from support.users.viewer import AXIS, NAMES, Viewer
 RANKS = (64, 1000)
 
 
-class Run(NamedTuple):
-    """slow: the rank that works longer than the others; the rank after it waits for its message."""
-
-    archive: Path
-    address: str
-    ranks: int
-    slow: int
-
-
 @pytest.fixture(scope="module", params=RANKS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    where = tmp_path_factory.mktemp("grid")
-    *_, slow = grid.write(where / "grid.trace", request.param, 12 if request.param < 1000 else 4)
-    with served(where, where / "grid.trace") as (address, _):
-        yield Run(where / "grid.trace", address, request.param, slow)
+    with run_of(tmp_path_factory.mktemp("grid"), request.param) as found:
+        yield found
 
 
 def rows(view: Viewer) -> list[dict[str, Any]]:
@@ -213,7 +203,7 @@ def test_alike_rows_are_joined(run: Run, page: Browser) -> None:
 
 def test_alike_rows_count_all_their_calls(run: Run, page: Browser) -> None:
     """Search and messages are about all rows that a row stands for; the row shows a call of any of them."""
-    steps = 12 if run.ranks < 1000 else 4
+    steps = grid.STEPS if run.ranks < 1000 else grid.FEW_STEPS
     send = steps * (int(grid.WORK * grid.LATE) + 3 * grid.HALO) // 3 + grid.WORK
     view = Viewer(page, f"{run.address}#w=0-99999999&order=alike&find=stencil&exact=1&call=0.0.{send}.2")
     view.press("Search")
