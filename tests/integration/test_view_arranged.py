@@ -254,3 +254,29 @@ def test_pins_of_two_archives(tmp_path: Path, page: Browser) -> None:
         assert "pin=" not in view.state
         assert not any(row["pinned"] for row in rows(view))
         assert page.complaints() == []
+
+
+COUNTS = "return document.getElementById('status').textContent"
+MOVED = (
+    "const done = arguments[0]; document.getElementById('chart').focus();"
+    "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'd', bubbles: true}));"
+    "requestAnimationFrame(() => requestAnimationFrame(() =>"
+    " done(document.getElementById('status').textContent)));"
+)
+
+
+def test_messages_of_the_window_are_counted(run: Run, page: Browser) -> None:
+    """Also of more rows than have lines between them; until the answer arrives the page says that it counts."""
+    steps = grid.STEPS if run.ranks < 1000 else grid.FEW_STEPS
+    long = (run.end - run.begin) // steps
+    view = Viewer(page, f"{run.address}#zoom=16&w={run.begin}-{run.begin + 2 * long - 1}")
+    assert len(rows(view)) == run.ranks
+    assert f"{2 * run.ranks:,} messages" in view.run(COUNTS)
+    words = page.driver.execute_async_script(MOVED)
+    assert "counting messages" in words
+    assert f"{2 * run.ranks:,} messages" not in words
+    view.run("location.hash = arguments[0]", f"zoom=16&w={run.begin}-{run.begin + long - 1}")
+    view.settled()
+    assert f"{run.ranks:,} messages" in view.run(COUNTS)
+    assert ("too many to draw" in view.run(COUNTS)) == (run.ranks == 1000)
+    assert page.complaints() == []

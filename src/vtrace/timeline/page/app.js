@@ -11,6 +11,7 @@ import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
 import {TileStore} from './net/tile_store.js';
 
+/** With more rows than this, a request for links has all of them as one: bundles then have no rows to be drawn between. */
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
 /** The least px between two ticks of the strip. */
@@ -198,12 +199,15 @@ export class App {
   /** Requests messages and collective operations. @param {number} number @param {Row[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askLinks(number, rows, keys, begin, end) {
-    const {state} = this.store, trace = this.traces[number];
-    const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
+    const {state} = this.store, trace = this.traces[number], isOne = rows.length > MOST_LINKED;
+    const words = {trace: number, rows: isOne ? keyFor(rows) : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
     if (!words.rows) return;
+    const mine = (trace.messagesAsked = {});
     const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
-      if (found) [trace.messages, trace.messagesRows] = [found, keys];
+      if (trace.messagesAsked !== mine) return; // a newer request
+      [trace.messages, trace.messagesRows, trace.messagesOf] = [found, isOne && found?.notes.bundled ? '' : keys, state];
+      if (!trace.messagesRows) trace.crowded = found?.notes.messages > 0;
       this.redraw();
     });
     if (state.collectives !== 'none') this.client.table('collectives', words, `collectives ${number}`).then((found) => {

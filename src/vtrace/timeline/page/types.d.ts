@@ -29,6 +29,8 @@ interface TraceData {
   marks?: Table;
   messages?: Table;
   messagesRows?: string;
+  messagesOf?: State; // the state for which messages are the answer
+  messagesAsked?: object; // the last request
   crowded?: boolean; // messages are too dense to draw
   collectives?: Table;
   counters?: Table;

@@ -2,9 +2,11 @@
 // The bar above the chart and the legend below: search, rows, colours, filters, alignment, export.
 
 import {button, byId, element, fill} from './dom.js';
+import {windowOf} from '../draw/chart.js';
 import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
 import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
+import {same} from '../model/store.js';
 import {bytes, count, duration} from '../model/time.js';
 import {exportPicture, savePage} from './share.js';
 
@@ -58,7 +60,7 @@ export function installBar(app) {
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
-    for (const one of traces) if (store.state.messages !== 'none' && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}${one.crowded ? ' (too many to draw: zoom in)' : ''}`);
+    for (const [number, one] of traces.entries()) parts.push(...messagesText(app, one, number));
     for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
     parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
@@ -70,6 +72,17 @@ export function installBar(app) {
     for (const [key, select] of menus) select.value = now[key];
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
   });
+}
+
+/** What of the state decides which messages count. */
+const COUNTED = /** @type {const} */ (['begin', 'end', 'shift', 'smallest', 'tag', 'comm', 'between', 'picks']);
+
+/** The number of messages in the window, as one text or none. @param {App} app @param {TraceData} trace @param {number} number */
+function messagesText(app, {meta, messages, messagesOf, crowded}, number) {
+  const {state} = app.store, {begin, end} = windowOf(app, number);
+  if (state.messages === 'none' || end <= 0 || begin >= meta.duration) return [];
+  if (!messagesOf || !COUNTED.every((key) => same(state[key], messagesOf[key]))) return ['counting messages'];
+  return messages ? [`${count(messages.notes.messages)} messages, ${bytes(messages.notes.bytes)}${crowded ? ' (too many to draw: zoom in)' : ''}`] : [];
 }
 
 /** @param {Curves} curves */
