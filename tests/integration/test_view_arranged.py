@@ -6,11 +6,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from support.synthetic_runs import grid
+from support.synthetic_runs.grid import Run, run_of
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import AXIS, NAMES, Viewer
@@ -18,21 +19,10 @@ from support.users.viewer import AXIS, NAMES, Viewer
 RANKS = (64, 1000)
 
 
-class Run(NamedTuple):
-    """slow: the rank that works longer than the others; the rank after it waits for its message."""
-
-    archive: Path
-    address: str
-    ranks: int
-    slow: int
-
-
 @pytest.fixture(scope="module", params=RANKS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    where = tmp_path_factory.mktemp("grid")
-    *_, slow = grid.write(where / "grid.trace", request.param, 12 if request.param < 1000 else 4)
-    with served(where, where / "grid.trace") as (address, _):
-        yield Run(where / "grid.trace", address, request.param, slow)
+    with run_of(tmp_path_factory.mktemp("grid"), request.param) as found:
+        yield found
 
 
 def rows(view: Viewer) -> list[dict[str, Any]]:
@@ -213,7 +203,7 @@ def test_alike_rows_are_joined(run: Run, page: Browser) -> None:
 
 def test_alike_rows_count_all_their_calls(run: Run, page: Browser) -> None:
     """Search and messages are about all rows that a row stands for; the row shows a call of any of them."""
-    steps = 12 if run.ranks < 1000 else 4
+    steps = grid.STEPS if run.ranks < 1000 else grid.FEW_STEPS
     send = steps * (int(grid.WORK * grid.LATE) + 3 * grid.HALO) // 3 + grid.WORK
     view = Viewer(page, f"{run.address}#w=0-99999999&order=alike&find=stencil&exact=1&call=0.0.{send}.2")
     view.press("Search")
@@ -264,3 +254,29 @@ def test_pins_of_two_archives(tmp_path: Path, page: Browser) -> None:
         assert "pin=" not in view.state
         assert not any(row["pinned"] for row in rows(view))
         assert page.complaints() == []
+
+
+COUNTS = "return document.getElementById('status').textContent"
+MOVED = (
+    "const done = arguments[0]; document.getElementById('chart').focus();"
+    "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'd', bubbles: true}));"
+    "requestAnimationFrame(() => requestAnimationFrame(() =>"
+    " done(document.getElementById('status').textContent)));"
+)
+
+
+def test_messages_of_the_window_are_counted(run: Run, page: Browser) -> None:
+    """Also of more rows than have lines between them; until the answer arrives the page says that it counts."""
+    steps = grid.STEPS if run.ranks < 1000 else grid.FEW_STEPS
+    long = (run.end - run.begin) // steps
+    view = Viewer(page, f"{run.address}#zoom=16&w={run.begin}-{run.begin + 2 * long - 1}")
+    assert len(rows(view)) == run.ranks
+    assert f"{2 * run.ranks:,} messages" in view.run(COUNTS)
+    words = page.driver.execute_async_script(MOVED)
+    assert "counting messages" in words
+    assert f"{2 * run.ranks:,} messages" not in words
+    view.run("location.hash = arguments[0]", f"zoom=16&w={run.begin}-{run.begin + long - 1}")
+    view.settled()
+    assert f"{run.ranks:,} messages" in view.run(COUNTS)
+    assert ("too many to draw" in view.run(COUNTS)) == (run.ranks == 1000)
+    assert page.complaints() == []

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from support.synthetic_runs import grid
+from support.synthetic_runs.grid import Run, run_of
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import AXIS, NAMES, Viewer
@@ -21,35 +20,17 @@ RANKS = (2, 64, 1000)
 OUTLIER, USER, MPI = (0xE0, 0, 0), (0x3D, 0x9B, 0xFF), (0xD5, 0x5E, 0x00)
 
 
-class Run(NamedTuple):
-    """address: of its page; begin, end: of the part from MPI_Init to MPI_Finalize; slow: the rank with more work."""
-
-    archive: Path
-    address: str
-    begin: int
-    end: int
-    slow: int
-
-
 @pytest.fixture(scope="module", params=RANKS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    where = tmp_path_factory.mktemp("grid")
-    ends = grid.write(where / "grid.trace", request.param, 12 if request.param < 1000 else 4)
-    with served(where, where / "grid.trace") as (address, _):
-        yield Run(where / "grid.trace", address, *ends)
+    with run_of(tmp_path_factory.mktemp("grid"), request.param) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A run of four ranks."""
-    where = tmp_path_factory.mktemp("few")
-    ends = grid.write(where / "grid.trace", 4)
-    with served(where, where / "grid.trace") as (address, _):
-        yield Run(where / "grid.trace", address, *ends)
-
-
-def ranks_of(run: Run) -> int:
-    return next(ranks for ranks in RANKS if ranks // 3 == run.slow)
+    with run_of(tmp_path_factory.mktemp("few"), 4) as found:
+        yield found
 
 
 def chip(view: Viewer) -> str:
@@ -101,7 +82,7 @@ def test_rows_and_labels(run: Run, page: Browser, size: tuple[int, int]) -> None
                 "const l = document.getElementById('chart').layout(), p = l.parts[0];"
                 "return [p.rows.length, p.high, l.bottom - l.top]"
             )
-            ranks = ranks_of(run)
+            ranks = run.ranks
             if ranks == 2:
                 assert (rows, high) == (2, 90)
             else:
@@ -167,10 +148,10 @@ def test_density_decides_and_a_choice_overrides(run: Run, page: Browser) -> None
     """Messages of two ranks are lines with arrows; of 1000 ranks the page draws none, and says so."""
     view = Viewer(page, run.address)
     before = view.pixels(view.row(0, 0.5))
-    assert ("too many to draw: zoom in" in status(view)) == (ranks_of(run) == 1000)
+    assert ("too many to draw: zoom in" in status(view)) == (run.ranks == 1000)
     choose(view, "messages", "none")
     none = view.pixels(view.row(0, 0.5))
-    assert (before != none) == (ranks_of(run) < 1000)
+    assert (before != none) == (run.ranks < 1000)
     choose(view, "messages", "lines")
     assert "messages=lines" in view.state
     assert view.pixels(view.row(0, 0.5)) != none

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_data import named
 from vtrace.timeline.finding_places import guilty, is_own_code, losers
+from vtrace.timeline.iteration_ticks import apart
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
@@ -107,15 +109,35 @@ class PanelData:
 
     def _iterations(self, part: dict[str, Any]) -> Content:
         """The iterations of the whole run, whatever the window: begin, end, ns of the slowest process, its location."""
+        columns, notes = self._loop
+        return pack(columns, **notes)
+
+    @cached_property
+    def _loop(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Columns and notes of the iterations of the whole run. Kept, since a trace keeps its latest diagnosis only."""
         found = self._diagnosis(Selection()).iterations
         if found is None or not found.table.rows:
-            return pack({}, region="")
+            return {}, {"region": ""}
         order = np.argsort(found.table["time_ns"], kind="stable")
         columns = {name: found.table[name] for name in ("begin", "end", "time_ns", "mean_ns", "location")}
-        return pack(
-            columns, region=plain(found.region), basis=found.basis, slow=found.slow, median_ns=found.median,
-            median=int(order[(len(order) - 1) // 2]), drift=found.drift,
-        )  # fmt: skip
+        return columns, {
+            "region": plain(found.region), "basis": found.basis, "slow": found.slow, "median_ns": found.median,
+            "median": int(order[(len(order) - 1) // 2]), "drift": found.drift,
+        }  # fmt: skip
+
+    def ticks(self, most: int) -> Content:
+        """The iterations to mark in a strip of the run with room for `most` marks, slow ones first: iteration, begin,
+        time of the slowest process, slow (1 or 0)."""
+        columns, notes = self._loop
+        if not columns:
+            return pack({})
+        begin, time = columns["begin"], columns["time_ns"]
+        slow = np.zeros(len(begin), np.uint8)
+        for first, last in notes["slow"]:
+            slow[first : last + 1] = 1
+        marked = np.flatnonzero(slow)
+        rows = apart(begin, marked[np.argsort(-time[marked], kind="stable")], self._trace.duration / most)
+        return pack({"iteration": rows, "begin": begin[rows], "time_ns": time[rows], "slow": slow[rows]})
 
     def _profile(self, part: dict[str, Any]) -> Content:
         table = reduce(self._ask(Profile(), part), "region").order("exclusive").take(slice(_MOST))

@@ -46,6 +46,8 @@ _CALL_COLUMNS = dict.fromkeys(("place", "begin", "end", "region", "depth", "excl
 _MARK_BINS, _LEAF_BINS, _CURVE_BINS = 4096, 2048, 512
 _CURVES, _STACKS = 16, 64
 """The most counters with curves, and the most locations with stacks of samples."""
+_TICKS = 100
+"""The most iterations with ticks: these have room in a page of 1280 pixels."""
 _TEXTS, _TEXT_ROOM = 1000, 200_000
 """Regions whose texts are requested together, and the bytes that are kept for texts."""
 
@@ -144,6 +146,7 @@ class _Saver:
             advance(1)
         self._keep("sums", "sums", **search._asdict())
         advance(1)
+        self._keep("ticks", "ticks", most=_TICKS)
         self._keep("marks", "marks")
         self._keep("classes", "regions", rows="classes")
         for step in (

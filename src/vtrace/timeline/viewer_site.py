@@ -50,14 +50,14 @@ PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
 _SLOW = {
     "messages", "collectives", "counters", "panel", "search", "nth", "far", "samples", "leaves", "sample", "rare",
-    "curves", "sums",
+    "curves", "sums", "ticks",
 }  # fmt: skip
 """Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
 """With more calls of a row in a window than this, short calls are joined."""
 _FAR = 2**62
 _QUICK = 10_000_000
-"""The most events in which the page looks for findings before a user asks for them."""
+"""The most events in which the page looks for findings and iterations before a user asks for them."""
 _COMMS = 2000
 """The most communicators whose names the page gets."""
 
@@ -251,6 +251,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "samples": shown.samples.known, "counters": shown.curves.described(),
         "offCore": shown.off_core.known,
         "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()], "findings": _known(trace),
+        "quick": _is_quick(trace),
     }  # fmt: skip
 
 
@@ -268,7 +269,12 @@ def _known(trace: Trace) -> int:
     stored = stored_findings(trace)
     if stored is not None:
         return len(stored)
-    return -2 if int(trace.locations["events"].sum()) > _QUICK else -1
+    return -1 if _is_quick(trace) else -2
+
+
+def _is_quick(trace: Trace) -> bool:
+    """True if a diagnosis of the run takes so short that the page asks for it by itself."""
+    return int(trace.locations["events"].sum()) <= _QUICK
 
 
 def _regions(shown: ShownTrace, words: _Query) -> Content:
@@ -387,6 +393,7 @@ _ANSWERS: dict[str, Callable[[ShownTrace, _Query], Content]] = {
     "sums": lambda shown, words: shown.panels.sums(
         words.window(), shown.rows.order, words.text("text"), exact=words.text("exact", "0") == "1"
     ),
+    "ticks": lambda shown, words: shown.panels.ticks(words.number("most", 1, 4096)),
     "samples": lambda shown, words: shown.samples.stacks(
         _location(shown, words), words.window(), words.number("shortest", 0)
     ),

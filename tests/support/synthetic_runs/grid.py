@@ -4,20 +4,45 @@ works longer. MPI_Init takes a fifth of the run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import _otf2
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.synthetic_runs.viewed import served
 
 US = 1000
 WORK, HALO, LATE = 800 * US, 20 * US, 1.6
 """ns of a rank's work and of its exchange in a step; factor of the slow rank's work."""
+STEPS, FEW_STEPS = 12, 4
 MAIN, INIT, STEP, STENCIL, SEND, RECV, ALL, FINALIZE = range(8)
 NAMES = ("main", "MPI_Init", "step", "stencil", "MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Finalize")
 
 
-def write(where: Path, ranks: int, steps: int = 12) -> tuple[int, int, int]:
+class Run(NamedTuple):
+    """An archive that vtrace view shows. address: of its page; begin, end: of the part from MPI_Init to MPI_Finalize;
+    slow: the rank that works longer; the rank after it waits for its message."""
+
+    archive: Path
+    address: str
+    ranks: int
+    begin: int
+    end: int
+    slow: int
+
+
+@contextmanager
+def run_of(where: Path, ranks: int) -> Iterator[Run]:
+    """Writes an archive into a folder, and runs vtrace view."""
+    ends = write(where / "grid.trace", ranks, STEPS if ranks < 1000 else FEW_STEPS)
+    with served(where, where / "grid.trace") as (address, _):
+        yield Run(where / "grid.trace", address, ranks, *ends)
+
+
+def write(where: Path, ranks: int, steps: int = STEPS) -> tuple[int, int, int]:
     """Writes the archive; returns the end of MPI_Init, the begin of MPI_Finalize, and the rank that works longer."""
     archive, slow = Foreign(where), ranks // 3
     long = int(WORK * LATE) + 3 * HALO

@@ -9,11 +9,15 @@ import {fullName, keyFor, placesFor, placesOfKey} from './model/rows.js';
 import {clamped} from './model/time.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
-import * as walk from './hands/walk.js';
 import {TileStore} from './net/tile_store.js';
 
+/** With more rows than this, a request for links has all of them as one: bundles then have no rows to be drawn between. */
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
+/** The least px between two ticks of the strip. */
+const APART = 6;
+/** Panels about the whole run. */
+const OF_RUN = ['findings', 'iterations'];
 /** After this many ms without a change of the window the page requests data other than tiles. */
 const REST = 150;
 /** Answers with tiles that arrive within this many ms are drawn together. */
@@ -30,6 +34,8 @@ export class App {
     this.afterDraw = () => {};
     /** @type {{x: number, y: number} | null} */
     this.hover = null;
+    /** The tick of the strip below the mouse, with its place on the page. @type {{x: number, y: number, text: string} | null} */
+    this.overTick = null;
     /** The mouse selects a part or moves the window. */
     this.dragging = false;
     /** The server's description of the selected call or sample. @type {any} */
@@ -68,7 +74,7 @@ export class App {
     this.refreshSoon(0);
   }
 
-  /** Shows another window. @param {import('./model/time.js').Window} window */
+  /** Shows another window. @param {Span} window */
   show(window) {
     this.store.set(clamped(window, this.length));
   }
@@ -185,6 +191,7 @@ export class App {
       else [trace.curves, trace.curveLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, part.id, begin, end);
       else trace.found = undefined;
+      this.askTicks(number);
     }
     this.askPane(l);
   }
@@ -192,12 +199,15 @@ export class App {
   /** Requests messages and collective operations. @param {number} number @param {Row[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askLinks(number, rows, keys, begin, end) {
-    const {state} = this.store, trace = this.traces[number];
-    const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
+    const {state} = this.store, trace = this.traces[number], isOne = rows.length > MOST_LINKED;
+    const words = {trace: number, rows: isOne ? keyFor(rows) : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
     if (!words.rows) return;
+    const mine = (trace.messagesAsked = {});
     const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
-      if (found) [trace.messages, trace.messagesRows] = [found, keys];
+      if (trace.messagesAsked !== mine) return; // a newer request
+      [trace.messages, trace.messagesRows, trace.messagesOf] = [found, isOne && found?.notes.bundled ? '' : keys, state];
+      if (!trace.messagesRows) trace.crowded = found?.notes.messages > 0;
       this.redraw();
     });
     if (state.collectives !== 'none') this.client.table('collectives', words, `collectives ${number}`).then((found) => {
@@ -240,7 +250,7 @@ export class App {
   /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askCurves(number, keys, begin, end) {
     const trace = this.traces[number], name = this.store.state.curve;
-    const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
+    const counter = trace.meta.counters.findIndex((one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
     const {words, index} = this.binned(number, keys, begin, end, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
     if (!found || this.store.state.curve !== name) return;
@@ -265,9 +275,22 @@ export class App {
     this.redraw();
   }
 
+  /** Requests the iterations with ticks in the strip, if they are known: a panel that looks for them at once comes first.
+   * @param {number} number */
+  async askTicks(number) {
+    const trace = this.traces[number], {meta} = trace;
+    if (meta.saved || (meta.quick && !OF_RUN.includes(this.store.state.panel))) trace.hasLoop = true;
+    const most = Math.max(1, Math.floor(((this.layout.width * meta.duration) / this.length) / APART));
+    if (!trace.hasLoop || trace.ticksAsked === most) return;
+    trace.ticksAsked = most;
+    const found = await this.client.table('ticks', {trace: number, most}, `ticks ${number}`);
+    if (found) trace.ticks = found;
+    this.redraw();
+  }
+
   /** Shows the next counter below rows; after the last counter, none. */
   nextCurve() {
-    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((/** @type {any} */ one) => one.name)))];
+    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((one) => one.name)))];
     this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
@@ -320,16 +343,6 @@ export class App {
     this.redraw();
   }
 
-  chooseCall = walk.chooseCall.bind(null, this);
-  chooseSample = walk.chooseSample.bind(null, this);
-  go = walk.go.bind(null, this);
-  goPartner = walk.goPartner.bind(null, this);
-  callAtCentre = walk.callAtCentre.bind(null, this);
-  zoomToChoice = walk.zoomToChoice.bind(null, this);
-  nextRow = walk.nextRow.bind(null, this);
-  clear = walk.clear.bind(null, this);
-  foldProcess = walk.foldProcess.bind(null, this);
-  placeText = walk.placeText.bind(null, this);
 
   selectWindow() {
     const {begin, end} = this.store.state;

@@ -42,7 +42,6 @@ async function start(traces) {
   const store = new Store(initial);
   const app = new App(store, client, traces);
   store.state = {...initial, ...clamped(initial, app.length)};
-  const dark = matchMedia('(prefers-color-scheme: dark)');
   const picture = new CanvasSurface(/** @type {HTMLCanvasElement} */ (byId('picture')));
   const over = new CanvasSurface(/** @type {HTMLCanvasElement} */ (byId('over')));
   const strip = new CanvasSurface(/** @type {HTMLCanvasElement} */ (byId('strip')));
@@ -50,20 +49,20 @@ async function start(traces) {
     if (!app.width) return;
     const l = app.layout;
     if (store.state.scroll > l.most) return void store.set({scroll: l.most});
-    picture.begin(app.width, app.height, paperOf(app, dark.matches).back);
-    drawChart(app, picture, l, dark.matches);
-    drawOverview(app, strip, {l, height: 39}, dark.matches);
+    picture.begin(app.width, app.height, paperOf().back);
+    drawChart(app, picture, l);
+    drawOverview(app, strip, {l, height: 39});
     app.drawOver();
     document.body.dataset.frames = String(Number(document.body.dataset.frames ?? 0) + 1);
     return undefined;
   };
   app.drawOver = () => {
     over.clear(app.width, app.height);
-    drawOver(app, over, app.layout, dark.matches);
+    drawOver(app, over, app.layout);
     app.afterDraw();
     showTip(app);
   };
-  dark.addEventListener('change', () => app.redraw());
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => app.redraw());
   installBar(app);
   if (saved) byId('bar').append(element('span', {id: 'contents', className: 'hint'}, saved.contents));
   document.body.classList.toggle('saved', Boolean(saved));

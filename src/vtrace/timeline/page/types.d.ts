@@ -10,13 +10,27 @@ type Regions = import('./net/regions.js').Regions;
 type Store = import('./model/store.js').Store;
 type TileStore = import('./net/tile_store.js').TileStore;
 
+/** A trace, as the server describes it. */
+interface Meta {
+  title: string;
+  duration: number;
+  top: number; // the coarsest level of tiles
+  classes: {name: string, colour: string}[];
+  counters: {name: string, unit: string}[];
+  comms: string[];
+  rows: TraceRows;
+  [name: string]: any;
+}
+
 interface TraceData {
-  meta: any; // as the server describes the trace
+  meta: Meta;
   regions: Regions;
   tiles: TileStore;
   marks?: Table;
   messages?: Table;
   messagesRows?: string;
+  messagesOf?: State; // the state for which messages are the answer
+  messagesAsked?: object; // the last request
   crowded?: boolean; // messages are too dense to draw
   collectives?: Table;
   counters?: Table;
@@ -31,6 +45,9 @@ interface TraceData {
   curveLines?: string[];
   sums?: Sums;
   sumsAsked?: string;
+  hasLoop?: boolean; // the server has looked for iterations, or does so quickly
+  ticks?: Table; // the iterations with ticks in the strip
+  ticksAsked?: number; // the most ticks of the last request
   rareLines?: string[]; // lines about marks that are left out
   found?: Table;
   foundAt?: {rows: string, bins: number, begin: number, end: number};
@@ -69,6 +86,9 @@ interface View {
   x: (time: number) => number;
   paper: any; // colours
 }
+
+/** The place of a row's colours, px, and the window, ns. */
+type RowBox = {y: number, h: number, left: number, width: number, begin: number, end: number};
 
 interface Paint {
   classes: number[]; // colours by class
@@ -144,7 +164,6 @@ interface Row {
   location: number; // of a row with one location, else -1
   places: number[]; // of the row's locations in the order of the trace
   finest: number; // level of tiles
-  first: boolean; // true for the first row of a process
   alike?: number; // rows for which this row stands
   members?: Row[]; // all rows that are alike, this one first
 }
@@ -233,7 +252,6 @@ interface Tile {
   region: Uint32Array; // 1 + row of the region with the most time, 0: none
   share: Uint8Array; // the region's share of the time; 255: all
   events: Uint32Array;
-  depth: Uint8Array;
   classes: [number, Uint8Array][]; // shares of the classes with time
   waiting: [number, Uint8Array][]; // shares of the classes in calls that wait
   best: Uint8Array; // the class with the most time
@@ -247,7 +265,6 @@ interface Calls {
   end: Float64Array;
   region: Int32Array;
   depth: Int32Array;
-  exclusive: Float64Array;
   calls?: Int32Array; // their number in each piece: short ones share a piece
 }
 
@@ -278,3 +295,51 @@ interface TableColumn {
   raw?: (row: number) => number | string; // the value to copy, if it differs
   show?: (row: number) => Child;
 }
+
+/** A window of time, ns. */
+type Span = {begin: number, end: number};
+
+/** Calls of the stack with one name. */
+type Run = {at: number, x0: number, x1: number, y: number, count: number, thin: boolean};
+
+/** The place of a stack in the pane. */
+interface Pane {
+  top: number;
+  bottom: number;
+  left: number;
+  width: number;
+  x: (time: number) => number;
+  hidden?: number; // outermost levels that are left out
+}
+
+/** The place of a tile: bins, and px. */
+type Place = {first: number, last: number, wide: number, zero: number, low: number, high: number};
+
+type Region = {name: string, file: string, line: number, activity: string, description: string};
+
+/** A request for the messages of a saved page. */
+interface Asked {
+  rows: Map<number, number>; // the row of each location
+  from: number;
+  to: number;
+  lines: number;
+  smallest: number;
+  tag: string;
+  comm: number;
+}
+
+/** The parts of a saved page: begin and size of each by its name. */
+type Packed = {places: Record<string, [number, number]>, bytes: Uint8Array};
+
+/** A call, in short. */
+type Brief = {location: number, begin: number, end: number, region: number, depth: number, name: string};
+
+/** A request for tiles or calls. */
+type Job = {group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]};
+
+/** Far: the time of the other end; -1, unknown so far. */
+type MessageEnd = {partner: number, comm: number, tag: number, time: number, far: number};
+
+type Pinned = Pick<Row, 'trace' | 'key' | 'places'>;
+
+type Panel = (app: App, table: Table, trace: number) => Node;

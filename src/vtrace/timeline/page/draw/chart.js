@@ -22,9 +22,9 @@ export function windowOf(app, trace) {
   return {begin: begin - (shift[trace] ?? 0), end: end - (shift[trace] ?? 0)};
 }
 
-/** @param {App} app @param {boolean} dark */
-export function paperOf(app, dark) {
-  return dark ? PAPER.dark : PAPER.light;
+/** The colours of the page itself, as the browser wants them. */
+export function paperOf() {
+  return matchMedia('(prefers-color-scheme: dark)').matches ? PAPER.dark : PAPER.light;
 }
 
 /** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: Paint}>} */
@@ -45,7 +45,7 @@ export function paintOf(app, trace, paper) {
 function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
-  const text = state.search.toLocaleLowerCase(), classes = app.traces[trace].meta.classes.map((/** @type {any} */ one) => parsed(one.colour));
+  const text = state.search.toLocaleLowerCase(), classes = app.traces[trace].meta.classes.map((one) => parsed(one.colour));
   return {
     classes, waiting: classes.map((/** @type {number} */ colour) => waiting(colour, paper.back)), classOf: regions.classes, waits: regions.waits,
     back: paper.back, idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
@@ -57,10 +57,9 @@ function freshPaint(app, trace, paper) {
   };
 }
 
-/** @param {App} app @param {Surface} s @param {Layout} l @param {boolean} dark */
-export function drawChart(app, s, l, dark) {
-  const paper = paperOf(app, dark);
-  const {state} = app.store;
+/** @param {App} app @param {Surface} s @param {Layout} l */
+export function drawChart(app, s, l) {
+  const paper = paperOf(), {state} = app.store;
   for (const pinned of [false, true]) {
     if (pinned && l.band) s.fill(0, l.top, l.left + l.width, l.band, paper.back);
     for (let trace = 0; trace < l.parts.length; trace += 1) {

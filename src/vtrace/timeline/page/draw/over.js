@@ -8,10 +8,9 @@ import {selectedKey} from '../model/address.js';
 import {placesOfKey} from '../model/rows.js';
 import {AXIS, STACK_ROW, seen} from './layout.js';
 
-/** @param {App} app @param {CanvasSurface} s
- * @param {Layout} l @param {boolean} dark */
-export function drawOver(app, s, l, dark) {
-  const paper = paperOf(app, dark), {state} = app.store;
+/** @param {App} app @param {CanvasSurface} s @param {Layout} l */
+export function drawOver(app, s, l) {
+  const paper = paperOf(), {state} = app.store;
   const scale = l.width / (state.end - state.begin);
   /** @param {number} time */
   const x = (time) => Math.max(l.left, Math.min(l.left + l.width, l.left + (time - state.begin) * scale));

@@ -6,8 +6,8 @@ import {COLUMNS, overviewOf} from '../model/overview.js';
 import {covering, levelOf} from '../model/tiles.js';
 import {paperOf} from './chart.js';
 
-/** px of the line of waits. */
-const WAITS = 6;
+/** px of the line of waits, and of the tick of an iteration. */
+const WAITS = 6, TICK = 6;
 /** With more rows, only the coarsest tiles are summed. */
 const MANY = 256;
 
@@ -39,18 +39,19 @@ function sumsOf(app, number, l) {
 /** What a surface shows, since most frames change the window only. @type {WeakMap<object, unknown[]>} */
 const painted = new WeakMap();
 
-/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at @param {boolean} dark */
-export function drawOverview(app, s, {l, height}, dark) {
-  const paper = paperOf(app, dark), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
-  const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums];
+/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at */
+export function drawOverview(app, s, {l, height}) {
+  const paper = paperOf(), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
+  const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums, ...app.traces.map(({ticks}) => ticks)];
   const before = painted.get(s);
   if (!before || shown.some((each, at) => each !== before[at])) {
     painted.set(s, shown);
     s.begin(width, height, paper.back);
     const tall = Math.floor(height / app.traces.length);
-    app.traces.forEach(({meta}, number) => {
+    app.traces.forEach(({meta, ticks}, number) => {
       const place = {x0: (shift[number] ?? 0) * scale, wide: meta.duration * scale, top: number * tall + 1, room: tall - WAITS - 4};
-      paint(s, sums[number], place, meta.classes.map((/** @type {any} */ one) => parsed(one.colour)), paper);
+      paint(s, sums[number], place, meta.classes.map((one) => parsed(one.colour)), paper);
+      if (ticks) mark(s, ticks.columns, place, scale, paper);
     });
   }
   s.flush();
@@ -58,6 +59,16 @@ export function drawOverview(app, s, {l, height}, dark) {
   s.veil(0, 0, x0, height, paper.back, 0.6);
   s.veil(x1, 0, width - x1, height, paper.back, 0.6);
   s.frame(x0, 0, Math.max(3, x1 - x0), height, paper.text, 1);
+}
+
+/** Ticks at the begins of iterations, with paper around them. @param {CanvasSurface} s @param {Record<string, Column>} ticks
+ * @param {{x0: number, top: number}} place @param {number} scale px a ns @param {any} paper */
+function mark(s, {begin, slow}, {x0, top}, scale, paper) {
+  for (let at = 0; at < (begin?.length ?? 0); at += 1) {
+    const x = Math.floor(x0 + begin[at] * scale);
+    s.fill(x - 1, top, 3, TICK + 1, paper.back);
+    s.fill(x, top, 1, TICK, slow[at] ? paper.pick : paper.text);
+  }
 }
 
 /** @param {CanvasSurface} s @param {Overview} sums

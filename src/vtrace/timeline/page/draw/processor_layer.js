@@ -11,7 +11,7 @@ const LEAST = 3, ROOMY = 8;
 
 /** @param {Surface} s @param {any} paper
  * @param {OffCore | undefined} off @param {string} key of the row
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns */
+ * @param {RowBox} row */
 export function drawOffCore(s, paper, off, key, row) {
   if (!off || row.h < LEAST) return;
   const scale = row.width / (row.end - row.begin), wide = (off.end - off.begin) / off.bins;

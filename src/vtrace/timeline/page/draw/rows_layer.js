@@ -36,7 +36,7 @@ function hue(paint, region) {
 /** Draws a part of a tile in a row.
  * @param {Surface} s @param {Paint} paint
  * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns */
+ * @param {RowBox} row */
 export function drawTile(s, paint, part, row) {
   const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
   const base = part.number * BINS;
@@ -48,8 +48,6 @@ export function drawTile(s, paint, part, row) {
   if (row.h < STACKED && place.wide > 0.6) s.strip({...place, y: row.y, h: row.h, colours: thinColours(paint, part.tile)});
   else thickTile(s, paint, part.tile, place, row);
 }
-
-/** @typedef {{first: number, last: number, wide: number, zero: number, low: number, high: number}} Place bins, and px */
 
 /** The colours of all bins, kept for later frames. @type {WeakMap<Tile, {paint: Paint, colours: Int32Array}>} */
 const thin = new WeakMap();
@@ -169,7 +167,7 @@ function paintColumn(s, paint, column, row) {
 
 /** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
  * @param {Surface} s @param {Paint} paint @param {Calls} calls
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {RowBox} row
  * @param {number} from ns: the part to draw @param {number} to */
 export function drawCalls(s, paint, calls, row, from, to) {
   const scale = row.width / (row.end - row.begin);
@@ -185,12 +183,12 @@ export function drawCalls(s, paint, calls, row, from, to) {
 
 /** Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
  * @param {Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {RowBox} row
  * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: Places}} how
  *   ink: the colour of a name; places: those of all labels */
 export function labelCalls(s, pieces, row, {name, ink, places}) {
   const scale = row.width / (row.end - row.begin);
-  /** @type {{begin: number, end: number, depth: number, region: number} | null} */
+  /** @type {{begin: number, end: number, region: number} | null} */
   let last = null;
   /** @param {number} next */
   const write = (next) => {
@@ -205,7 +203,7 @@ export function labelCalls(s, pieces, row, {name, ink, places}) {
     for (let at = 0; at < tile.begin.length; at += 1) {
       if (piece && tile.begin[at] < from) continue; // an earlier piece has it
       write(tile.begin[at]);
-      last = {begin: tile.begin[at], end: tile.end[at], depth: tile.depth[at], region: tile.region[at]};
+      last = {begin: tile.begin[at], end: tile.end[at], region: tile.region[at]};
     }
   });
   write(Infinity);
@@ -221,7 +219,7 @@ export function callsPart(row) {
 
 /** @param {Surface} s @param {any} paper @param {Curves} curves
  * @param {string} key of the row
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row */
+ * @param {RowBox} row */
 export function drawCurve(s, paper, curves, key, row) {
   const number = curves.index.get(key), {least, most} = curves.scale;
   if (number === undefined || !(least <= most)) return;
@@ -283,7 +281,7 @@ function squares(rare) {
 /** Draws a thin mark for each function; recorded calls are drawn above the marks.
  * @param {Surface} s @param {Paint} paint
  * @param {Leaves | undefined} leaves @param {string} key of the row
- * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {RowBox} row
  * @param {number} from ns: the part to draw @param {number} to */
 export function drawLeaves(s, paint, leaves, key, row, from, to) {
   if (!leaves) return;

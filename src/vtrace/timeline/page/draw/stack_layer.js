@@ -11,11 +11,7 @@ export const CURVE = 34;
 /** px of a call from which on it has its name. */
 const NAMED = 22;
 
-/** @typedef {{at: number, x0: number, x1: number, y: number, count: number, thin: boolean}} Run calls with one name */
-
-/** @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
- *   hidden: outermost levels that are left out
- * @param {Calls} calls @param {Pane} pane
+/** @param {Calls} calls @param {Pane} pane
  * @param {(at: number, x0: number, x1: number, y: number) => void} each called for each call on the screen */
 function onScreen(calls, pane, each) {
   const right = pane.left + pane.width;
@@ -78,7 +74,7 @@ export function deepest(calls) {
 
 /** Draws curves of counters below `top`, each with its name, lowest and highest value.
  * @param {Surface} s @param {Table} table
- * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper */
+ * @param {Pane} pane @param {any} paper */
 export function drawCounters(s, table, pane, paper) {
   const {series, time, value} = table.columns;
   table.notes.series.forEach((/** @type {any} */ one, /** @type {number} */ number) => {

@@ -183,36 +183,37 @@ export class SvgSurface {
     this.last = undefined;
   }
 
+  /** Adds a shape above the earlier ones. @param {string} shape */
+  add(shape) {
+    this.flush();
+    this.parts.push(shape);
+  }
+
   /** @type {Surface['line']} */
   line(x0, y0, x1, y1, colour, width = 1, alpha = 1) {
-    this.flush();
-    this.parts.push(`<line x1="${n(x0)}" y1="${n(y0)}" x2="${n(x1)}" y2="${n(y1)}" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
+    this.add(`<line x1="${n(x0)}" y1="${n(y0)}" x2="${n(x1)}" y2="${n(y1)}" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
   }
 
   /** @type {Surface['veil']} */
   veil(x, y, w, h, colour, alpha) {
-    this.flush();
-    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="${css(colour)}" opacity="${alpha}"/>`);
+    this.add(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="${css(colour)}" opacity="${alpha}"/>`);
   }
 
   /** @type {Surface['frame']} */
   frame(x, y, w, h, colour, width = 1) {
-    this.flush();
-    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="none" stroke="${css(colour)}" stroke-width="${width}"/>`);
+    this.add(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="none" stroke="${css(colour)}" stroke-width="${width}"/>`);
   }
 
   /** @type {Surface['curve']} */
   curve(points, colour) {
-    this.flush();
-    this.parts.push(`<polyline points="${points.map(n).join(' ')}" fill="none" stroke="${css(colour)}"/>`);
+    this.add(`<polyline points="${points.map(n).join(' ')}" fill="none" stroke="${css(colour)}"/>`);
   }
 
   /** @type {Surface['strokes']} */
   strokes(ends, colour, width, alpha) {
-    this.flush();
     const path = [];
     for (let at = 0; at < ends.length; at += 4) path.push(`M${n(ends[at])} ${n(ends[at + 1])}L${n(ends[at + 2])} ${n(ends[at + 3])}`);
-    if (path.length) this.parts.push(`<path d="${path.join('')}" fill="none" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
+    if (path.length) this.add(`<path d="${path.join('')}" fill="none" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
   }
 
   /** @type {Surface['widthOf']} */
@@ -222,9 +223,8 @@ export class SvgSurface {
 
   /** @type {Surface['text']} */
   text(text, x, y, colour, room = Infinity, size = 11) {
-    this.flush();
     const shown = fitting(text, room, (part) => this.widthOf(part, size));
-    if (shown) this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${css(colour)}" font-size="${size}">${escaped(shown)}</text>`);
+    if (shown) this.add(`<text x="${n(x)}" y="${n(y)}" fill="${css(colour)}" font-size="${size}">${escaped(shown)}</text>`);
   }
 
   /** The file's text. */

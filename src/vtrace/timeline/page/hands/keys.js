@@ -4,7 +4,7 @@
 import {button, byId, element, fill} from '../panels/dom.js';
 import {addNote} from '../panels/notes.js';
 import {moved, zoomed} from '../model/time.js';
-import {selectedRow, togglePin} from './walk.js';
+import {callAtCentre, clear, foldProcess, go, goPartner, nextRow, selectedRow, togglePin, zoomToChoice} from './walk.js';
 
 /** @type {[string[], string, (app: App) => void][]} */
 const KEYS = [
@@ -13,17 +13,17 @@ const KEYS = [
   [['a'], 'move left', (app) => move(app, -0.2)],
   [['d'], 'move right', (app) => move(app, 0.2)],
   [['0'], 'show the whole trace', (app) => app.show({begin: 0, end: app.length})],
-  [['Enter', 'f'], 'zoom to the selection or the selected call', (app) => app.zoomToChoice()],
-  [['ArrowUp'], 'row above', (app) => app.nextRow(-1)],
-  [['ArrowDown'], 'row below', (app) => app.nextRow(1)],
-  [['ArrowLeft'], 'previous call of the region on the row', (app) => app.go('previous')],
-  [['ArrowRight'], 'next call of the region on the row', (app) => app.go('next')],
-  [['u'], 'calling function', (app) => app.go('caller')],
-  [['i'], 'first call inside', (app) => app.go('callee')],
-  [['m'], 'other end of the message', (app) => app.goPartner()],
-  [['l'], 'longest call of the region on all rows', (app) => app.go('longest', true)],
-  [['k'], 'shortest call of the region on all rows', (app) => app.go('shortest', true)],
-  [['c'], 'call in the middle of the window on the selected row', (app) => app.callAtCentre()],
+  [['Enter', 'f'], 'zoom to the selection or the selected call', zoomToChoice],
+  [['ArrowUp'], 'row above', (app) => nextRow(app, -1)],
+  [['ArrowDown'], 'row below', (app) => nextRow(app, 1)],
+  [['ArrowLeft'], 'previous call of the region on the row', (app) => go(app, 'previous')],
+  [['ArrowRight'], 'next call of the region on the row', (app) => go(app, 'next')],
+  [['u'], 'calling function', (app) => go(app, 'caller')],
+  [['i'], 'first call inside', (app) => go(app, 'callee')],
+  [['m'], 'other end of the message', (app) => goPartner(app)],
+  [['l'], 'longest call of the region on all rows', (app) => go(app, 'longest', true)],
+  [['k'], 'shortest call of the region on all rows', (app) => go(app, 'shortest', true)],
+  [['c'], 'call in the middle of the window on the selected row', callAtCentre],
   [['x'], 'select the time of the window', (app) => app.selectWindow()],
   [['+', '='], 'higher rows', (app) => app.store.set({zoom: Math.min(64, app.store.state.zoom * 1.5)})],
   [['-'], 'lower rows', (app) => app.store.set({zoom: Math.max(1, app.store.state.zoom / 1.5)})],
@@ -31,14 +31,14 @@ const KEYS = [
     const {fold} = app.store.state;
     app.store.set({fold: fold === 'thread' ? 'process' : fold === 'process' ? 'node' : 'thread', scroll: 0});
   }],
-  [['o'], 'fold or unfold the process, or the alike rows, of the selected row', (app) => app.foldProcess()],
+  [['o'], 'fold or unfold the process, or the alike rows, of the selected row', foldProcess],
   [['y'], 'keep the selected row at the top, or let it go back', (app) => togglePin(app, selectedRow(app))],
   [['Y'], 'the same for its process with all threads', (app) => togglePin(app, selectedRow(app), true)],
   [['v'], 'next counter below rows', (app) => app.nextCurve()],
-  [['n'], 'add a note at the mouse or the selection', (app) => addNote(app)],
+  [['n'], 'add a note at the mouse or the selection', addNote],
   [['p'], 'next panel', (app) => app.nextPanel()],
   [['/'], 'search a region', () => byId('search').focus()],
-  [['Escape'], 'clear the selection and the picked rows, then the search', (app) => app.clear()],
+  [['Escape'], 'clear the selection and the picked rows, then the search', clear],
   [['?'], 'this list', () => showKeys()],
 ];
 

@@ -8,7 +8,7 @@ import {stackCall} from '../draw/stack_layer.js';
 import {keyFor} from '../model/rows.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseRare, openCluster} from './walk.js';
+import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, zoomToChoice} from './walk.js';
 
 const DRAG = 4;
 
@@ -55,7 +55,7 @@ export function installMouse(app) {
     if (dragged && !pressed.pan) app.settle();
     else if (!dragged) click(app, at);
   });
-  chart.addEventListener('dblclick', () => app.zoomToChoice());
+  chart.addEventListener('dblclick', () => zoomToChoice(app));
 }
 
 /** @param {App} app @param {WheelEvent} event @param {number} x */
@@ -116,11 +116,11 @@ function clickStack(app, at, pane) {
   const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));
   if (parts.samples && at.y >= parts.sampled.top && at.y < parts.sampled.bottom) {
-    app.chooseSample(pane.trace, location, window.begin + (at.x - pane.left) * scale, 2 * scale);
+    chooseSample(app, pane.trace, location, window.begin + (at.x - pane.left) * scale, 2 * scale);
     return;
   }
   if (!stack) return;
   const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
-  if (found >= 0) app.chooseCall(pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
+  if (found >= 0) chooseCall(app, pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The mouse on the overview: a drag zooms to a part of the run, a click moves the window there.
 
+import {tickText} from '../model/overview.js';
 import {byId, button, element, fill} from '../panels/dom.js';
 
-const DRAG = 3;
+/** px from a tick at which the box tells its iteration. */
+const DRAG = 3, NEAR = 3;
 
 /** @param {App} app */
 export function installOverview(app) {
@@ -21,6 +23,14 @@ export function installOverview(app) {
     [press, dragged] = [timeAt(event), false];
     event.preventDefault();
   });
+  const title = strip.title;
+  strip.addEventListener('mousemove', (event) => {
+    const number = Math.floor(((event.clientY - strip.getBoundingClientRect().top) / strip.clientHeight) * app.traces.length);
+    const text = tickText(app.traces[number]?.ticks, timeAt(event) - (app.store.state.shift[number] ?? 0), (NEAR * app.length) / strip.clientWidth);
+    app.overTick = text ? {x: event.clientX, y: event.clientY, text} : null;
+    strip.title = text ? '' : title;
+  });
+  strip.addEventListener('mouseleave', () => { app.overTick = null; });
   window.addEventListener('mousemove', (event) => {
     if (press === null) return;
     const at = timeAt(event);
@@ -50,7 +60,7 @@ function showChip(app) {
 }
 
 /** The part of a trace between MPI_Init and MPI_Finalize; null: there is none, or there are two traces, which begin and end
- * MPI at other times. @param {any[]} metas @returns {import('../model/time.js').Window | null} */
+ * MPI at other times. @param {any[]} metas @returns {Span | null} */
 export function firstWindow(metas) {
   const [one, two] = metas;
   return two || !one.body ? null : {begin: one.body[0], end: one.body[1]};

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The box at the mouse: the row, the time and the call there.
+// The box at the mouse: the row, the time and the call there, or the iteration of a tick.
 
 import {byId} from '../panels/dom.js';
+import {placeText} from './walk.js';
 
 const AWAY = 14;
 
 /** Shows the text of the place of the mouse beside the mouse, inside the page. @param {App} app */
 export function showTip(app) {
-  const tip = byId('tip'), text = app.hover && !app.dragging ? app.placeText(app.hover) : '';
+  const tip = byId('tip'), chart = byId('chart').getBoundingClientRect(), {hover, overTick} = app;
+  const text = hover && !app.dragging ? placeText(app, hover) : overTick?.text ?? '';
   tip.hidden = !text;
-  if (!text || !app.hover) return;
+  if (!text) return;
   if (tip.textContent !== text) tip.textContent = text;
-  const chart = byId('chart').getBoundingClientRect(), {offsetWidth: wide, offsetHeight: high} = tip;
-  const x = chart.left + app.hover.x, y = chart.top + app.hover.y;
+  const {offsetWidth: wide, offsetHeight: high} = tip, x = hover ? chart.left + hover.x : overTick?.x ?? 0, y = hover ? chart.top + hover.y : overTick?.y ?? 0;
   tip.style.left = `${Math.max(2, x + AWAY + wide > innerWidth ? x - AWAY - wide : x + AWAY)}px`;
   tip.style.top = `${Math.max(2, y + AWAY + high > innerHeight ? y - AWAY - high : y + AWAY)}px`;
 }

@@ -68,8 +68,6 @@ export async function go(app, way, all = false) {
   if (found) await chooseCall(app, trace, found);
 }
 
-/** @typedef {{partner: number, comm: number, tag: number, time: number, far: number}} MessageEnd far: -1, unknown so far */
-
 /** Goes to the other end of the selected call's first message. @param {App} app @param {MessageEnd} [end] */
 export async function goPartner(app, end) {
   const {details} = app, {call} = app.store.state;
@@ -140,8 +138,6 @@ export function foldProcess(app) {
   const key = folded && placesOf(rows, process).length > 1 ? `p${process}` : `l${rows.locations[placesOf(rows, process)[0]]}`;
   app.store.set({open: now, row: `${trace}:${key}`});
 }
-
-/** @typedef {Pick<Row, 'trace' | 'key' | 'places'>} Pinned */
 
 /** The most pins that a row gets at once. */
 const MOST_PINS = 64;

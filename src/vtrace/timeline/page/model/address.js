@@ -12,34 +12,34 @@ const KEYS = /^[01]\.[lpn]\d{1,9}$/;
 
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
 const WORDS = {
-  fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
+  fold: ['fold', String, oneOf('thread', 'process', 'node')],
   open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
   pin: ['pins', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
-  order: ['order', String, (text) => matched(text, /^(wait|found|alike|c\d{1,2})$/)],
+  order: ['order', String, matched(/^(wait|found|alike|c\d{1,2})$/)],
   apart: ['apart', (list) => list.join('_').replaceAll(':', '.'), (text) => keyList(text, KEYS)],
   zoom: ['zoom', (n) => String(Number(n.toPrecision(4))), positive],
   scroll: ['scroll', String, whole],
-  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d_-]+$/)],
+  row: ['row', String, matched(/^[01]:[lpnr][\d_-]+$/)],
   sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
-  call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
-  sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, sample],
+  call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, numbersOf('trace', 'location', 'begin', 'depth')],
+  sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, numbersOf('trace', 'location', 'time')],
   pick: ['picks', (list) => list.map((/** @type {string} */ pick) => pick.replace(':l', '.')).join('_'), picks],
-  between: ['between', bit, (text) => text === '1'],
+  between: ['between', bit, isOne],
   note: ['notes', (list) => list.map(noteText).join('|'), notes],
   find: ['search', String, String],
-  exact: ['exact', bit, (text) => text === '1'],
-  colour: ['colour', String, (text) => oneOf(text, ['class', 'region', 'heat'])],
-  messages: ['messages', String, (text) => oneOf({0: 'none', 1: 'lines'}[text] ?? text, ['auto', 'lines', 'none'])],
-  collectives: ['collectives', String, (text) => oneOf({0: 'none', 1: 'bands'}[text] ?? text, ['auto', 'bands', 'none'])],
-  counters: ['counters', bit, (text) => text === '1'],
-  samples: ['samples', bit, (text) => text === '1'],
-  processor: ['processor', bit, (text) => text === '1'],
-  rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
+  exact: ['exact', bit, isOne],
+  colour: ['colour', String, oneOf('class', 'region', 'heat')],
+  messages: ['messages', String, (text) => oneOf('auto', 'lines', 'none')({0: 'none', 1: 'lines'}[text] ?? text)],
+  collectives: ['collectives', String, (text) => oneOf('auto', 'bands', 'none')({0: 'none', 1: 'bands'}[text] ?? text)],
+  counters: ['counters', bit, isOne],
+  samples: ['samples', bit, isOne],
+  processor: ['processor', bit, isOne],
+  rare: ['rare', String, oneOf('auto', 'all', 'none')],
   curve: ['curve', String, String],
   smallest: ['smallest', String, naturalOf],
   tag: ['tag', String, tagOf],
   comm: ['comm', String, (text) => (text === '-1' ? -1 : naturalOf(text))],
-  panel: ['panel', String, (text) => matched(text, /^[a-z]+$/)],
+  panel: ['panel', String, matched(/^[a-z]+$/)],
   shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
   align: ['align', String, String],
 };
@@ -89,6 +89,11 @@ export function naturalOf(text) {
 }
 
 /** @param {string} text */
+function isOne(text) {
+  return text === '1';
+}
+
+/** @param {string} text */
 function whole(text) {
   return /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
 }
@@ -99,14 +104,14 @@ function positive(text) {
   return value > 0 && value < 1e4 ? value : NaN;
 }
 
-/** @param {string} text @param {string[]} known */
-function oneOf(text, known) {
-  return known.includes(text) ? text : undefined;
+/** @param {...string} known */
+function oneOf(...known) {
+  return (/** @type {string} */ text) => (known.includes(text) ? text : undefined);
 }
 
-/** @param {string} text @param {RegExp} pattern */
-function matched(text, pattern) {
-  return pattern.test(text) ? text : undefined;
+/** @param {RegExp} pattern */
+function matched(pattern) {
+  return (/** @type {string} */ text) => (pattern.test(text) ? text : undefined);
 }
 
 /** @param {string} text */
@@ -115,20 +120,12 @@ function selection(text) {
   return found ? {begin: whole(found[1]), end: whole(found[2]), first: found[3] ?? '', last: found[4] ?? ''} : undefined;
 }
 
-/** @param {string} text */
-function call(text) {
-  const found = text.split('.').map(whole);
-  const [trace, location, begin, depth] = found;
-  if (found.length !== 4 || found.some(Number.isNaN) || Math.min(trace, location, depth) < 0) return undefined;
-  return {trace, location, begin, depth};
-}
-
-/** @param {string} text */
-function sample(text) {
-  const found = text.split('.').map(whole);
-  const [trace, location, time] = found;
-  if (found.length !== 3 || found.some(Number.isNaN) || Math.min(trace, location) < 0) return undefined;
-  return {trace, location, time};
+/** A reader of numbers with these names; times may be negative. @param {...string} names @returns {(text: string) => unknown} */
+function numbersOf(...names) {
+  return (text) => {
+    const found = text.split('.').map(whole), isWrong = (/** @type {number} */ n, /** @type {number} */ at) => Number.isNaN(n) || (n < 0 && at !== 2);
+    return found.length === names.length && !found.some(isWrong) ? Object.fromEntries(names.map((name, at) => [name, found[at]])) : undefined;
+  };
 }
 
 /** @param {string} text */

@@ -2,6 +2,7 @@
 // The whole run at a glance: the share of each class and of waits over time, summed over rows from their tiles.
 
 import {BINS} from './tiles.js';
+import {count, duration} from './time.js';
 
 /** Columns of the overview. */
 export const COLUMNS = 512;
@@ -22,4 +23,17 @@ export function overviewOf(rows, length, classes, weights = rows.map(() => 1)) {
     }
   }
   return {classes: found, waits};
+}
+
+/** An iteration in words. @param {number} number @param {number} ns @param {unknown} slow */
+export function iterationText(number, ns, slow) {
+  return `iteration ${count(number)}: ${duration(ns)}${slow ? ', slow' : ''}`;
+}
+
+/** The tick nearest to a time as text; '': none within slack ns. @param {Table | undefined} ticks @param {number} time @param {number} slack */
+export function tickText(ticks, time, slack) {
+  const {iteration, begin, time_ns: ns, slow} = ticks?.columns ?? {};
+  let best = -1;
+  for (let at = 0; at < (begin?.length ?? 0); at += 1) if (Math.abs(begin[at] - time) <= slack && (best < 0 || Math.abs(begin[at] - time) < Math.abs(begin[best] - time))) best = at;
+  return best < 0 ? '' : iterationText(iteration[best], ns[best], slow[best]);
 }

@@ -16,7 +16,7 @@ export function rowsOf(rows, finest, fold, open, trace) {
     const process = rows.processes[places[0]];
     const single = places.length === 1;
     found.push({
-      trace, places, first: !single || placesOf(rows, process)[0] === places[0],
+      trace, places,
       key: single ? `l${rows.locations[places[0]]}` : kind === 'node' ? `n${nodeOf(rows, process)}` : `p${process}`,
       name: single ? locationName(rows, places[0]) : kind === 'node' ? rows.nodes[nodeOf(rows, process)] || 'node' : processName(rows, process),
       location: single ? rows.locations[places[0]] : -1,
@@ -42,7 +42,7 @@ function grouped(rows, fold, open) {
 }
 
 /** @param {TraceRows} rows @param {number} process */
-export function nodeOf(rows, process) {
+function nodeOf(rows, process) {
   return rows.process_nodes[process] ?? -1;
 }
 
@@ -70,7 +70,7 @@ export function placesOf(rows, process) {
 }
 
 /** The process, with the thread if the process has several. @param {TraceRows} rows @param {number} place */
-export function locationName(rows, place) {
+function locationName(rows, place) {
   const process = rows.processes[place];
   if (process < 0) return rows.names[place];
   const several = placesOf(rows, process).length > 1;
@@ -146,7 +146,7 @@ export function fitted(rows, most) {
     const part = rows.slice(at, next);
     const places = part.flatMap((row) => row.places).sort((a, b) => a - b);
     found.push({
-      trace: part[0].trace, key: keyOf(places), location: -1, places, first: true,
+      trace: part[0].trace, key: keyOf(places), location: -1, places,
       name: part.length > 1 ? `${part[0].name.trim()} + ${part.length - 1}` : part[0].name,
       finest: Math.max(...part.map((row) => row.finest)),
     });
@@ -154,7 +154,7 @@ export function fitted(rows, most) {
   return found;
 }
 
-export const THICK = 90, THIN = 1;
+const THICK = 90, THIN = 1;
 
 /** The height of a row in px: as large as fits, from 1 to THICK; `zoom` makes rows higher.
  * @param {number} count @param {number} height px of the chart @param {number} zoom 1: all rows fit */

@@ -18,11 +18,6 @@ export function exact(ns) {
   return `${sign}${whole}.${rest.replace(/(\d{3})(?=\d)/g, '$1\u202f')} s`;
 }
 
-/** A time in the notation of vtrace view --from. @param {number} ns */
-export function option(ns) {
-  return `${Math.round(ns)}ns`;
-}
-
 /** A count of bytes with its unit. @param {number} count */
 export function bytes(count) {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -65,33 +60,23 @@ function trimmed(value) {
   return Number(value.toPrecision(12)).toString();
 }
 
-/** The ns of a text such as 1.5ms, 20us, 3; NaN for other texts. @param {string} text */
-export function parse(text) {
-  const found = /^\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*(s|ms|us|µs|ns|)\s*$/.exec(text);
-  if (!found) return NaN;
-  const size = {s: 1e9, ms: 1e6, us: 1e3, 'µs': 1e3, ns: 1, '': 1e9}[found[2]] ?? NaN;
-  return Math.round(Number(found[1]) * size);
-}
+const SHORTEST = 10;
 
-/** @typedef {{begin: number, end: number}} Window */
-
-export const SHORTEST = 10;
-
-/** The window inside [0, length], with whole ns. @param {Window} window @param {number} length @returns {Window} */
+/** The window inside [0, length], with whole ns. @param {Span} window @param {number} length @returns {Span} */
 export function clamped({begin, end}, length) {
   const wide = Math.max(SHORTEST, Math.min(Math.round(end - begin), Math.max(length, SHORTEST)));
   const first = Math.round(Math.max(0, Math.min(begin, Math.max(length, SHORTEST) - wide)));
   return {begin: first, end: first + wide};
 }
 
-/** Zooms by a factor (< 1: in) around a time. @param {Window} window @param {number} factor @param {number} at */
+/** Zooms by a factor (< 1: in) around a time. @param {Span} window @param {number} factor @param {number} at */
 export function zoomed({begin, end}, factor, at) {
   const wide = Math.max(SHORTEST, (end - begin) * factor);
   const part = (at - begin) / (end - begin || 1);
   return {begin: at - part * wide, end: at + (1 - part) * wide};
 }
 
-/** @param {Window} window @param {number} ns */
+/** @param {Span} window @param {number} ns */
 export function moved({begin, end}, ns) {
   return {begin: begin + ns, end: end + ns};
 }

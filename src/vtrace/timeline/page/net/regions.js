@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names and classes of regions. The page requests names when it needs them, many at a time.
 
-/** @typedef {{name: string, file: string, line: number, activity: string, description: string}} Region */
-
 export class Regions {
   /** @param {Client} client @param {number} trace @param {() => void} arrived */
   constructor(client, trace, arrived) {

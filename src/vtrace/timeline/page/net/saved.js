@@ -6,7 +6,7 @@ import {values} from '../model/address.js';
 import {duration} from '../model/time.js';
 import {Client, decoded} from './client.js';
 import {SavedCalls} from './saved_calls.js';
-import {bundlesOf, messagesOf, messageTable} from './saved_links.js';
+import {bundlesOf, messagesOf, messageTable, taken} from './saved_links.js';
 import {Parts, resampled, tilesOf, unpacked} from './saved_parts.js';
 import {SavedRows} from './saved_rows.js';
 
@@ -84,6 +84,11 @@ export class SavedClient extends Client {
     const regions = await this.regions(trace), {locations} = this.metas[trace].rows;
     return this.parts.of(`${trace} calls`, (bytes) => new SavedCalls(unpacked(decoded(bytes)).ints, locations, (region) => regions.get(region)?.name ?? ''));
   }
+
+  /** All messages of the file. @param {number} trace */
+  messages(trace) {
+    return this.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints));
+  }
 }
 
 /** An answer about the saved part, whatever part was asked for. @param {Table | undefined} found */
@@ -96,6 +101,7 @@ function marked(found) {
 const TABLES = {
   regions: ({parts}, trace) => parts.table(`${trace} classes`),
   marks: ({parts}, trace) => parts.table(`${trace} marks`),
+  ticks: ({parts}, trace) => parts.table(`${trace} ticks`),
   collectives: ({parts}, trace) => parts.table(`${trace} collectives`),
   panel: async ({parts}, trace, {name}) => {
     const found = (await parts.table(`${trace} panel ${name}`)) ?? (name === 'findings_here' && (await parts.table(`${trace} panel findings`)));
@@ -111,7 +117,7 @@ const TABLES = {
     const near = words.between && {places: new Set(of.locations(words.between).flat()), units: new Set(of.unitsOf(words.between).flat().map(({unit}) => unit))};
     /** Between picked rows only. @param {Map<number, number>} known @param {Set<number> | undefined} picked */
     const among = (known, picked) => (picked ? new Map([...known].filter(([one]) => picked.has(one))) : known);
-    const single = await client.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints));
+    const single = await client.messages(trace);
     if (single) return messagesOf(single, {...words, rows: among(numbers(of.locations(words.rows)), near?.places)});
     const found = words.smallest > 0 || words.tag !== '' || words.comm >= 0 ? undefined : await client.parts.table(`${trace} bundles`);
     return found && bundlesOf(found.columns, among(numbers(of.unitsOf(words.rows).map((row) => row.map(({unit}) => unit))), near?.units), words);
@@ -122,8 +128,7 @@ const TABLES = {
     const {begin, end, location} = found.columns, row = new Map(client.rows[trace].locations(rows).flatMap((each, at) => each.map((one) => [one, at])));
     const order = Array.from(begin, (_, at) => at).filter((at) => row.has(location[at]) && begin[at] < to && end[at] >= from);
     order.sort((a, b) => (row.get(location[a]) ?? 0) - (row.get(location[b]) ?? 0) || begin[a] - begin[b]);
-    const columns = Object.fromEntries(Object.entries(found.columns).map(([name, column]) => [name, Float64Array.from(order, (at) => (name === 'row' ? row.get(location[at]) ?? 0 : column[at]))]));
-    return {columns, notes: found.notes};
+    return {columns: {...taken(found.columns, order), row: Float64Array.from(order, (at) => row.get(location[at]) ?? 0)}, notes: found.notes};
   },
   leaves: async (client, trace, words) => {
     const found = await client.parts.table(`${trace} leaves`), of = client.rows[trace];
@@ -138,7 +143,7 @@ const TABLES = {
     const {ready, blocked, ...single} = found.columns, bins = ready.length / of.units;
     const rowOf = new Map(rows.flatMap((units, at) => (units.length === 1 ? [/** @type {[number, number]} */ ([units[0].unit, at])] : [])));
     const kept = Array.from(single.row, (_, at) => at).filter((at) => rowOf.has(single.row[at]));
-    const columns = Object.fromEntries(Object.entries(single).map(([name, column]) => [name, Float64Array.from(kept, (at) => (name === 'row' ? rowOf.get(column[at]) ?? 0 : column[at]))]));
+    const columns = {...taken(single, kept), row: Float64Array.from(kept, (at) => rowOf.get(single.row[at]) ?? 0)};
     return {columns: {...columns, ready: resampled(ready, bins, of.meta.saved, words, how), blocked: resampled(blocked, bins, of.meta.saved, words, how)}, notes: found.notes};
   },
   curves: async (client, trace, words) => {
@@ -162,7 +167,7 @@ const TABLES = {
     const kept = found.notes.series.map((/** @type {any} */ one) => mine.has(one.location) || (one.metric && near.has(one.process)));
     const number = kept.map((/** @type {boolean} */ _, /** @type {number} */ at) => kept.slice(0, at).filter(Boolean).length);
     const places = Array.from(found.columns.series, (_, at) => at).filter((at) => kept[found.columns.series[at]]);
-    const columns = Object.fromEntries(Object.entries(found.columns).map(([name, column]) => [name, Float64Array.from(places, (at) => (name === 'series' ? number[column[at]] : column[at]))]));
+    const {series} = found.columns, columns = {...taken(found.columns, places), series: Float64Array.from(places, (at) => number[series[at]])};
     return {columns, notes: {series: found.notes.series.filter((/** @type {any} */ _, /** @type {number} */ at) => kept[at])}};
   },
   search: async (client, trace, words) => (await client.calls(trace))?.search(words, client.rows[trace].locations(words.rows), await client.regions(trace)),
@@ -193,7 +198,7 @@ async function described(client, trace, {location, begin, depth}) {
   const calls = await client.calls(trace), at = calls?.find(location, begin, depth) ?? -1;
   if (!calls || at < 0) return undefined;
   const source = (await client.regions(trace)).get(calls.region[at]) ?? {name: '', file: '', line: 0, activity: '', description: ''};
-  const all = await client.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints)), end = calls.end[at];
+  const all = await client.messages(trace), end = calls.end[at];
   /** @param {string} mine @param {string} other @param {string} time @param {string} far */
   const ends = (mine, other, time, far) => Array.from(all?.send ?? [], (_, n) => n)
     .filter((n) => all && all[mine][n] === location && all[time][n] >= begin && all[time][n] <= end).slice(0, 50)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls of a saved page: windows of them, the call at a time, related calls, and the calls that a search finds.
 
-/** @typedef {{location: number, begin: number, end: number, region: number, depth: number, name: string}} Brief */
-
 export class SavedCalls {
   /** @param {Ints} ints @param {number[]} locations in the file's order @param {(region: number) => string} nameOf */
   constructor(ints, locations, nameOf) {

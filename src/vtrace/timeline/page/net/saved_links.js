@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of a saved page: those of a window, as lines or joined to bundles, as the server sends them.
 
-/** @typedef {{rows: Map<number, number>, from: number, to: number, lines: number, smallest: number, tag: string, comm: number}} Asked
- *   rows: the row of each location */
-
 const STEPS = 24, MOST = 600;
 
 /** @param {Ints} ints as saved_data.py packs them @returns {Ints} */
@@ -15,6 +12,11 @@ export function messageTable(ints) {
     [send[at], receive[at]] = [time, time + ints.late[at]];
   }
   return {sender, receiver, send, receive, bytes, tag, comm};
+}
+
+/** Some rows of a table. @param {Record<string, ArrayLike<number>>} columns @param {number[]} rows */
+export function taken(columns, rows) {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, Float64Array.from(rows, (at) => column[at])]));
 }
 
 /** @param {Record<string, Float64Array>} all of messageTable @param {Asked} asked */
@@ -30,7 +32,7 @@ export function messagesOf(all, asked) {
     size += bytes[at];
   }
   const notes = {messages: inside.length, bytes: size, share: 1};
-  if (inside.length <= asked.lines) return {columns: Object.fromEntries(Object.entries(all).map(([name, column]) => [name, Float64Array.from(inside, (at) => column[at])])), notes: {...notes, bundled: false}};
+  if (inside.length <= asked.lines) return {columns: taken(all, inside), notes: {...notes, bundled: false}};
   const parts = inside.map((at) => ({from: rows.get(sender[at]) ?? 0, to: rows.get(receiver[at]) ?? 0, count: 1, bytes: bytes[at], send: send[at], receive: receive[at]}));
   return bundled(parts, asked, notes);
 }

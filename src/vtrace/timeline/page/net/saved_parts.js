@@ -4,8 +4,6 @@
 import {BINS} from '../model/tiles.js';
 import {decoded} from './client.js';
 
-/** @typedef {{places: Record<string, [number, number]>, bytes: Uint8Array}} Packed */
-
 export class Parts {
   /** @param {Packed} packed */
   constructor({places, bytes}) {
@@ -81,7 +79,6 @@ export function tilesOf({ints, notes}, units, number, rows) {
           columns.region[to] = ints.region[from];
         }
         columns.events[to] += ints.events[from];
-        columns.depth[to] = Math.max(columns.depth[to], ints.depth[from]);
       }
       columns.share[to] = Math.ceil(most);
       for (const name of classes) {

@@ -3,8 +3,6 @@
 
 import {BINS, numbers, span} from '../model/tiles.js';
 
-/** @typedef {{group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]}} Job */
-
 const ROOM = 60000, TOGETHER = 128, LANES = 3;
 
 export class TileStore {
@@ -62,11 +60,6 @@ export class TileStore {
     while (this.running.size < LANES && this.jobs.length) this.next();
   }
 
-  /** True if a request has no answer yet. */
-  get busy() {
-    return this.running.size > 0;
-  }
-
   async next() {
     const job = this.jobs.shift();
     if (!job) return;
@@ -97,7 +90,7 @@ export class TileStore {
         .map(([name, column]) => /** @type {[number, Uint8Array]} */ ([Number(name.slice(1)), part(column)]))
         .filter(([, column]) => column.some((/** @type {number} */ value) => value > 0));
       const classes = byClass('c'), waiting = byClass('w'), idles = new Uint8Array(BINS);
-      const {region, share, events, depth} = columns, best = new Uint8Array(BINS), total = new Uint8Array(BINS);
+      const {region, share, events} = columns, best = new Uint8Array(BINS), total = new Uint8Array(BINS);
       for (let bin = 0; bin < BINS; bin += 1) {
         let most = 0, sum = 0;
         for (const [number, shares] of classes) {
@@ -108,7 +101,7 @@ export class TileStore {
         for (const [number, shares] of waiting) if (number === best[bin] && 2 * shares[bin] > most) idles[bin] = 1;
       }
       this.tiles.set(`${row} ${job.level} ${job.number}`, {
-        region: part(region), share: part(share), events: part(events), depth: part(depth), classes, waiting, best, idles, total,
+        region: part(region), share: part(share), events: part(events), classes, waiting, best, idles, total,
       });
     });
   }
@@ -118,8 +111,8 @@ export class TileStore {
     let first = 0;
     job.rows.forEach((row, at) => {
       const last = first + columns.count[at];
-      const [begin, end, region, depth, exclusive] = ['begin', 'end', 'region', 'depth', 'exclusive'].map((n) => columns[n].subarray(first, last));
-      this.calls.set(`${row} ${job.level} ${job.number}`, {begin, end, region, depth, exclusive});
+      const [begin, end, region, depth] = ['begin', 'end', 'region', 'depth'].map((n) => columns[n].subarray(first, last));
+      this.calls.set(`${row} ${job.level} ${job.number}`, {begin, end, region, depth});
       first = last;
     });
   }

@@ -2,9 +2,11 @@
 // The bar above the chart and the legend below: search, rows, colours, filters, alignment, export.
 
 import {button, byId, element, fill} from './dom.js';
+import {windowOf} from '../draw/chart.js';
 import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
 import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
+import {same} from '../model/store.js';
 import {bytes, count, duration} from '../model/time.js';
 import {exportPicture, savePage} from './share.js';
 
@@ -18,19 +20,26 @@ export function installBar(app) {
       if (event.key === 'Enter') byId('chart').focus();
     },
   });
-  const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
-  const orders = [['', 'by rank'], ['alike', 'alike joined'], ['wait', 'by waits'], ['found', 'by search'], ...traces[0].meta.classes.map((/** @type {any} */ one, /** @type {number} */ number) => [`c${number}`, `by ${one.name}`])];
-  const order = choice('order', 'Order', /** @type {[string, string][]} */ (orders), state.order, (value) => store.set({order: value, apart: [], scroll: 0}));
-  order.title = 'By the time in the window, the largest first; alike joined: one row stands for all that spend it alike';
-  const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
-  const rare = choice('rare', 'Marks', [['auto', 'auto'], ['all', 'all'], ['none', 'none']], state.rare, (value) => store.set({rare: /** @type {any} */ (value)}));
-  rare.title = 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.';
-  const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map((/** @type {any} */ each) => each.name)))];
-  const curve = choice('curve', 'Counter', [['', 'none'], ...counters.map((name) => /** @type {[string, string]} */ ([name, name]))], state.curve, (value) => store.set({curve: value}));
-  curve.title = 'A counter below all rows (v: the next one)';
+  /** The menus of values of the state. @type {[keyof State, any][]} */
+  const menus = [];
+  /** A menu of a value of the state. @param {keyof State} key @param {string} id @param {string} label @param {(string | [string, string])[]} items
+   * @param {string} [title] @param {Partial<State>} [also] what a choice sets, too */
+  const chosen = (key, id, label, items, title = '', also = {}) => {
+    const made = choice(id, label, items.map((one) => (typeof one === 'string' ? [one, one] : one)), String(state[key]), (value) => store.set({[key]: value, ...also}));
+    made.title = title;
+    menus.push([key, made.lastChild]);
+    return made;
+  };
+  const fold = chosen('fold', 'rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], '', {scroll: 0});
+  const order = chosen('order', 'order', 'Order', [['', 'by rank'], ['alike', 'alike joined'], ['wait', 'by waits'], ['found', 'by search'], ...traces[0].meta.classes.map(({name}, number) => /** @type {[string, string]} */ ([`c${number}`, `by ${name}`]))],
+    'By the time in the window, the largest first; alike joined: one row stands for all that spend it alike', {apart: [], scroll: 0});
+  const colour = chosen('colour', 'colour', 'Colour', ['class', 'region', ['heat', 'duration']]);
+  const rare = chosen('rare', 'rare', 'Marks', ['auto', 'all', 'none'], 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.');
+  const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map(({name}) => name)))];
+  const curve = chosen('curve', 'curve', 'Counter', [['', 'none'], ...counters], 'A counter below all rows (v: the next one)');
   const sampled = traces.some((one) => one.meta.samples), offCore = traces.some((one) => one.meta.offCore);
-  const messages = choice('messages', 'Messages', [['auto', 'auto'], ['lines', 'lines'], ['none', 'none']], state.messages, (value) => store.set({messages: /** @type {any} */ (value)}));
-  const collectives = choice('bands', 'Collectives', [['auto', 'auto'], ['bands', 'bands'], ['none', 'none']], state.collectives, (value) => store.set({collectives: /** @type {any} */ (value)}));
+  const messages = chosen('messages', 'messages', 'Messages', ['auto', 'lines', 'none']);
+  const collectives = chosen('collectives', 'bands', 'Collectives', ['auto', 'bands', 'none']);
   const toggles = /** @type {const} */ (['counters', 'samples', 'processor']).filter((name) => ({counters: true, samples: sampled, processor: offCore})[name]).map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
@@ -42,7 +51,7 @@ export function installBar(app) {
     button('Save page', () => savePage(app), {title: 'Save this page as one file, which needs no server', 'data-needs': 'server'}),
     button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
     button('?', showKeys, {title: 'Keys', 'aria-label': 'Keys'}));
-  fill(byId('legend'), ...traces[0].meta.classes.map((/** @type {any} */ one) => {
+  fill(byId('legend'), ...traces[0].meta.classes.map((one) => {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
@@ -51,7 +60,7 @@ export function installBar(app) {
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
-    for (const one of traces) if (store.state.messages !== 'none' && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}${one.crowded ? ' (too many to draw: zoom in)' : ''}`);
+    for (const [number, one] of traces.entries()) parts.push(...messagesText(app, one, number));
     for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
     parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
@@ -60,15 +69,20 @@ export function installBar(app) {
   app.afterDraw = status;
   store.subscribe((now) => {
     if (document.activeElement !== search) search.value = now.search;
-    fold.querySelector('select').value = now.fold;
-    order.querySelector('select').value = now.order;
-    colour.querySelector('select').value = now.colour;
-    rare.querySelector('select').value = now.rare;
-    curve.querySelector('select').value = now.curve;
-    messages.querySelector('select').value = now.messages;
-    collectives.querySelector('select').value = now.collectives;
+    for (const [key, select] of menus) select.value = now[key];
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
   });
+}
+
+/** What of the state decides which messages count. */
+const COUNTED = /** @type {const} */ (['begin', 'end', 'shift', 'smallest', 'tag', 'comm', 'between', 'picks']);
+
+/** The number of messages in the window, as one text or none. @param {App} app @param {TraceData} trace @param {number} number */
+function messagesText(app, {meta, messages, messagesOf, crowded}, number) {
+  const {state} = app.store, {begin, end} = windowOf(app, number);
+  if (state.messages === 'none' || end <= 0 || begin >= meta.duration) return [];
+  if (!messagesOf || !COUNTED.every((key) => same(state[key], messagesOf[key]))) return ['counting messages'];
+  return messages ? [`${count(messages.notes.messages)} messages, ${bytes(messages.notes.bytes)}${crowded ? ' (too many to draw: zoom in)' : ''}`] : [];
 }
 
 /** @param {Curves} curves */
@@ -125,7 +139,7 @@ function filters(app) {
     const value = tagOf(tag.value.trim());
     checked(tag.value.trim(), value, `the tag must be a number from 0 to ${LAST_TAG}`, () => store.set({tag: value ?? ''}));
   }});
-  const comms = traces[0].meta.comms.map((/** @type {string} */ name, /** @type {number} */ row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
+  const comms = traces[0].meta.comms.map((name, row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
   return menu('filter', 'Filter', element('label', {}, 'at least ', smallest), element('label', {}, 'tag ', tag),
     choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)})), said);
 }

@@ -3,7 +3,8 @@
 
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
-import {button, element} from './dom.js';
+import {button, element, hint} from './dom.js';
+import {chooseCall, go, goPartner, zoomToChoice} from '../hands/walk.js';
 
 /** @param {App} app @param {number} trace @param {number} location */
 export function nameOf(app, trace, location) {
@@ -24,7 +25,7 @@ export function detailsOf(app, found, trace) {
     ['exclusive', `${duration(found.exclusive, 6)} (${count(found.exclusive)} ns)`],
     ['call', found.of ? `${count(found.number)} of ${count(found.of)} on this row` : ''],
     ['calls inside', found.children ? count(found.children) : ''],
-    ['called by', found.caller && button(found.caller.name, () => app.chooseCall(trace, found.caller))],
+    ['called by', found.caller && button(found.caller.name, () => chooseCall(app, trace, found.caller))],
     ...found.waits.map((/** @type {any} */ one) => ['waits', `${duration(one.time, 6)} (${one.kind})${one.partner < 0 ? '' : ` for ${nameOf(app, trace, one.partner)}`}`]),
     ...found.values.map((/** @type {[string, string]} */ pair) => pair),
   ];
@@ -34,23 +35,28 @@ export function detailsOf(app, found, trace) {
   return element('section', {id: 'call'},
     element('h2', {}, source.name),
     element('p', {className: 'ways'},
-      button('\u2190 previous', () => app.go('previous')), button('next \u2192', () => app.go('next')),
-      button('caller', () => app.go('caller')), button('longest', () => app.go('longest', true), {title: 'on all rows'}),
-      button('shortest', () => app.go('shortest', true), {title: 'on all rows'}),
-      button('longest here', () => app.go('longest'), {title: 'on this row'}),
-      button('shortest here', () => app.go('shortest'), {title: 'on this row'}),
+      button('\u2190 previous', () => go(app, 'previous')), button('next \u2192', () => go(app, 'next')),
+      button('caller', () => go(app, 'caller')), button('longest', () => go(app, 'longest', true), {title: 'on all rows'}),
+      button('shortest', () => go(app, 'shortest', true), {title: 'on all rows'}),
+      button('longest here', () => go(app, 'longest'), {title: 'on this row'}),
+      button('shortest here', () => go(app, 'shortest'), {title: 'on this row'}),
       button('all calls', () => app.store.set({search: source.name, exact: true, panel: 'histogram'})),
-      button('zoom', () => app.zoomToChoice())),
-    element('table', {className: 'facts'}, ...facts.filter(([, value]) => value !== '' && value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value)))),
+      button('zoom', () => zoomToChoice(app))),
+    factsTable(facts),
     ...messages(app, found.sends, trace, 'to', 'go to the receive'), ...messages(app, found.receives, trace, 'from', 'go to the send'),
     ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)));
+}
+
+/** @param {[string, Child][]} facts those without a value are left out */
+function factsTable(facts) {
+  return element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value))));
 }
 
 /** @param {App} app @param {any[]} ends @param {number} trace @param {string} word @param {string} way */
 function messages(app, ends, trace, word, way) {
   return ends.map((end) => element('p', {className: 'message'},
     `${bytes(end.bytes)} ${word} ${nameOf(app, trace, end.partner)}, tag ${end.tag}, ${app.traces[trace].meta.comms[end.comm] ?? ''}, `,
-    end.far < 0 ? '' : `${duration(Math.abs(end.far - end.time))} ${end.far > end.time ? 'later' : 'earlier'} `, button(way, () => app.goPartner(end))));
+    end.far < 0 ? '' : `${duration(Math.abs(end.far - end.time))} ${end.far > end.time ? 'later' : 'earlier'} `, button(way, () => goPartner(app, end))));
 }
 
 /** @param {App} app @param {any} one @param {number} trace */
@@ -59,15 +65,15 @@ function collective(app, one, trace) {
   return element('p', {className: 'message'},
     `${one.op.toLowerCase()} of ${count(one.locations)} on ${app.traces[trace].meta.comms[one.comm] ?? ''}: sent ${bytes(one.sent)}, received ${bytes(one.received)}; `,
     `the last came ${duration(one.last_begin - one.begin)} after the first: ${last} `,
-    button('go to the last', async () => app.chooseCall(trace, await app.client.json('at', {trace, location: one.last, time: one.last_begin}, 'at'))));
+    button('go to the last', async () => chooseCall(app, trace, await app.client.json('at', {trace, location: one.last, time: one.last_begin}, 'at'))));
 }
 
 /** @param {App} app @param {number} trace */
 export function histogram(app, trace) {
   const {found} = app.traces[trace], {search} = app.store.state;
-  if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
-  if (app.traces[trace].meta.saved?.shortest < 0) return element('p', {className: 'hint'}, 'This file has no single calls: open the trace with vtrace view.');
-  if (!found) return element('p', {className: 'hint'}, 'Searching ...');
+  if (!search) return hint('Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
+  if (app.traces[trace].meta.saved?.shortest < 0) return hint('This file has no single calls: open the trace with vtrace view.');
+  if (!found) return hint('Searching ...');
   const {notes} = found, bars = found.columns.histogram;
   const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);
   const most = bars.reduce((a, b) => Math.max(a, b), 1);
@@ -81,7 +87,7 @@ export function histogram(app, trace) {
     element('p', {}, `${count(notes.count)} calls in the window, ${duration(notes.total)} in total; ${notes.regions === 1 ? notes.names[0] : `${count(notes.regions)} regions`}`),
     element('table', {className: 'bars'}, ...lines),
     notes.longest.length > 0 && element('h3', {}, 'The longest'),
-    element('ol', {className: 'longest'}, ...notes.longest.map((/** @type {any} */ call) => element('li', {}, button(duration(call.end - call.begin), () => app.chooseCall(trace, call)), ` ${call.name} on ${nameOf(app, trace, call.location)}`))));
+    element('ol', {className: 'longest'}, ...notes.longest.map((/** @type {any} */ call) => element('li', {}, button(duration(call.end - call.begin), () => chooseCall(app, trace, call)), ` ${call.name} on ${nameOf(app, trace, call.location)}`))));
 }
 
 /** @param {any} frame */
@@ -101,9 +107,9 @@ export function sampleOf(app, found, trace) {
   return element('section', {id: 'sample'},
     element('h2', {}, `Sample in ${leaf.name}`),
     element('p', {className: 'ways'},
-      button('\u2190 previous', () => app.go('previous')), button('next \u2192', () => app.go('next')),
-      button('zoom', () => app.zoomToChoice())),
-    element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value)))),
+      button('\u2190 previous', () => go(app, 'previous')), button('next \u2192', () => go(app, 'next')),
+      button('zoom', () => zoomToChoice(app))),
+    factsTable(facts),
     element('h3', {}, 'Call path'),
     element('ol', {className: 'longest'}, ...found.path.map((/** @type {any} */ frame) => element('li', {}, frame.name, place(frame) && element('span', {className: 'hint'}, ` ${place(frame)}`)))));
 }

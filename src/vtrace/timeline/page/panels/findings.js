@@ -3,8 +3,9 @@
 // occurrence, and shows the facts of its call below the finding.
 
 import {around, duration} from '../model/time.js';
-import {element, fill} from './dom.js';
+import {element, fill, hint} from './dom.js';
 import {table} from './table.js';
+import {chooseCall} from '../hands/walk.js';
 
 /** The finding that is open: trace and text, since a finding has no number of its own. */
 let open = '';
@@ -22,8 +23,8 @@ export function findings(app, found, trace) {
   const draw = () => fill(place, table([
     {head: 'lost', value: (row) => rows[row].loss_ns, unit: 'ns', show: lost},
     {head: 'finding', value: (row) => rows[row].text, show: (row) => element('div', {className: 'sentence'}, rows[row].text,
-      element('p', {className: 'hint'}, [rows[row].doubts, rows[row].action].filter(Boolean).join('; ')),
-      key(row) === open && element('p', {className: 'hint'}, element('code', {}, rows[row].command)),
+      hint([rows[row].doubts, rows[row].action].filter(Boolean).join('; ')),
+      key(row) === open && hint(element('code', {}, rows[row].command)),
       key(row) === open && evidence)},
     ...['culprit', 'doubts', 'action', 'command'].map((name) => ({head: name, hidden: true, value: (/** @type {number} */ row) => rows[row][name]})),
   ], rows.length, {id: 'findings-table', marked: (row) => key(row) === open, press: (row) => {
@@ -61,7 +62,7 @@ async function showFinding(app, finding, trace) {
     if (!worst) continue;
     if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
     app.keepsPanel = true;
-    await app.chooseCall(trace, worst);
+    await chooseCall(app, trace, worst);
     return;
   }
 }

@@ -7,7 +7,7 @@ import {CanvasSurface} from '../draw/surface.js';
 import {needsLight} from '../model/colours.js';
 import {boxes} from '../model/flame.js';
 import {count, duration} from '../model/time.js';
-import {element, fill} from './dom.js';
+import {element, fill, hint} from './dom.js';
 import {fromSamples, regionName, withNames} from './tables.js';
 
 const HIGH = 17;
@@ -16,7 +16,7 @@ const HIGH = 17;
 export function flame(app, found, trace) {
   const paths = /** @type {any} */ (found.columns);
   let root = 0;
-  const said = element('p', {className: 'hint'}, 'Click a box to enlarge the box, again to show all.');
+  const said = hint('Click a box to enlarge the box, again to show all.');
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
     /** @type {ReturnType<typeof boxes>} */
     let shown = [];
@@ -28,9 +28,9 @@ export function flame(app, found, trace) {
       const high = HIGH * (1 + shown.reduce((most, box) => Math.max(most, box.depth), 0));
       canvas.style.width = `${width}px`;
       canvas.style.height = `${high}px`;
-      const dark = matchMedia('(prefers-color-scheme: dark)').matches, s = new CanvasSurface(canvas);
-      s.begin(width, high, paperOf(app, dark).back);
-      const paint = {...paintOf(app, trace, paperOf(app, dark)), colour: /** @type {const} */ ('class')};
+      const s = new CanvasSurface(canvas), paper = paperOf();
+      s.begin(width, high, paper.back);
+      const paint = {...paintOf(app, trace, paper), colour: /** @type {const} */ ('class')};
       for (const box of shown) s.fill(box.x * width, box.depth * HIGH, Math.max(1, box.width * width - 1), HIGH - 1, callColour(paint, paths.region[box.path], 1));
       s.flush();
       for (const box of shown) {

@@ -2,11 +2,9 @@
 // A picture of numbers by two axes: darker cells for more, on a logarithmic scale with a legend. A click on a cell picks the
 // rows of its processes; picked processes are marked.
 
-import {paperOf} from '../draw/chart.js';
-import {CanvasSurface} from '../draw/surface.js';
 import {heat} from '../model/colours.js';
 import {placesOf, processName} from '../model/rows.js';
-import {element, fill} from './dom.js';
+import {element, fill, hint, plot} from './dom.js';
 
 const LEFT = 62, TOP = 34, SIDE = 340, WIDTH = LEFT + SIDE + 8, LEGEND = 46, STEPS = 60, HIGHEST = 24, LABEL = 26;
 /** The scale of the colours covers at least this factor: nearly equal numbers look alike. */
@@ -49,14 +47,9 @@ export function heatmap(app, what) {
   const least = Math.min(high / SPAN, ...known.filter((value) => value > 0));
   const wide = SIDE / across, each = Math.min(SIDE / down, Math.max(wide, HIGHEST)), tall = each * down;
   const said = element('p', {className: 'hint', role: 'status'}, 'Point at a cell for its numbers; a click picks the rows.');
-  const canvas = element('canvas', {className: 'plot', id: what.id, role: 'img', 'aria-label': what.label});
-  const height = TOP + tall + LEGEND;
-  [canvas.style.width, canvas.style.height] = [`${WIDTH}px`, `${height}px`]; // before the first frame: the mouse needs them
   /** @param {number} value */
   const colour = (value) => heat(value > 0 ? PALE + ((1 - PALE) * Math.log(value / least)) / Math.log(high / least) : 0);
-  requestAnimationFrame(() => {
-    const paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches), s = new CanvasSurface(canvas);
-    s.begin(WIDTH, height, paper.back);
+  const canvas = plot(WIDTH, TOP + tall + LEGEND, (s, paper) => {
     s.fill(LEFT, TOP, SIDE, tall, paper.idle);
     values.forEach((value, at) => {
       if (!Number.isNaN(value)) s.fill(LEFT + (at % across) * wide, TOP + Math.floor(at / across) * each, gapped(wide), gapped(each), colour(value));
@@ -71,7 +64,7 @@ export function heatmap(app, what) {
     s.text(`${text(high)} (logarithmic)`, LEFT + SIDE - 150, TOP + tall + 40, paper.text, 158, 10);
     for (const row of what.markedRows) s.frame(LEFT, TOP + row * each, SIDE, Math.max(2, each), paper.pick, 1);
     for (const column of what.markedColumns) s.frame(LEFT + column * wide, TOP, Math.max(2, wide), tall, paper.pick, 1);
-  });
+  }, {id: what.id, role: 'img', 'aria-label': what.label});
   /** @param {(row: number, column: number) => void} then @returns {(event: MouseEvent) => void} */
   const at = (then) => (event) => {
     const column = Math.floor(((event.offsetX * WIDTH) / canvas.clientWidth - LEFT) / wide), row = Math.floor((event.offsetY - TOP) / each);
@@ -82,7 +75,7 @@ export function heatmap(app, what) {
     fill(said, `${what.name(row, column)}: ${Number.isNaN(value) ? 'none' : text(value)}`);
   });
   canvas.onclick = at(what.press);
-  return element('div', {}, canvas, said, low < high && element('p', {className: 'hint'}, `${text(low)} to ${text(high)}`));
+  return element('div', {}, canvas, said, low < high && hint(`${text(low)} to ${text(high)}`));
 }
 
 /** The size of a cell, with a gap to the next one where there is room. @param {number} size */

@@ -2,8 +2,9 @@
 // The iterations of the program's main loop: a strip with a bar for each, the slow ones marked; a slow one beside the
 // median one, by class and region.
 
+import {iterationText} from '../model/overview.js';
 import {around, count, duration} from '../model/time.js';
-import {button, canvas, element, fill} from './dom.js';
+import {button, element, fill, hint, plot} from './dom.js';
 import {nameOf} from './details.js';
 import {regionName, withNames} from './tables.js';
 import {named, table, times} from './table.js';
@@ -17,14 +18,14 @@ const chosen = [];
 /** @param {App} app @param {Table} found @param {number} trace */
 export function iterations(app, found, trace) {
   const {columns: c, notes} = found;
-  if (!notes.region) return element('p', {className: 'hint'}, 'No call repeats on all processes often enough to be an iteration.');
+  if (!notes.region) return hint('No call repeats on all processes often enough to be an iteration.');
   const size = c.begin.length, slow = new Set(notes.slow.flatMap((/** @type {number[]} */ [first, last]) => Array.from({length: last - first + 1}, (_, n) => first + n)));
   const slowest = c.time_ns.indexOf(longest(c));
   if (!(chosen[trace] < size)) chosen[trace] = slowest;
   const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
   /** @param {number} at */
-  const about = (at) => `iteration ${count(at)}: ${duration(c.time_ns[at])}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}${slow.has(at) ? ', slow' : ''}`;
-  const strip = canvas(HIGH, (made) => drawStrip(made, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
+  const about = (at) => `${iterationText(at, c.time_ns[at], slow.has(at))}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}`;
+  const strip = plot(0, HIGH, (s, paper) => drawStrip(s, paper, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
   /** @param {number} at */
   const go = (at) => {
     chosen[trace] = Math.max(0, Math.min(size - 1, at));
@@ -58,24 +59,18 @@ function longest(c) {
   return c.time_ns.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b), 0);
 }
 
-/** @param {HTMLCanvasElement} made @param {Record<string, any>} c @param {Set<unknown>} slow @param {number} median */
-function drawStrip(made, c, slow, median) {
-  const scale = window.devicePixelRatio || 1, width = made.clientWidth || 420, size = c.begin.length;
-  [made.width, made.height] = [width * scale, HIGH * scale];
-  const pen = made.getContext('2d'), style = getComputedStyle(made);
-  if (!pen) return;
-  pen.scale(scale, scale);
-  const most = longest(c), wide = width / size;
+/** @param {Surface} s @param {any} paper @param {Record<string, any>} c @param {Set<unknown>} slow @param {number} median */
+function drawStrip(s, paper, c, slow, median) {
+  const most = longest(c), size = c.begin.length, wide = s.width / size;
+  s.flush();
   for (const marked of [false, true]) { // the slow ones last: many share a pixel
-    pen.fillStyle = style.getPropertyValue(marked ? '--pick' : '--faint');
     for (let at = 0; at < size; at += 1) {
       if (slow.has(at) !== marked) continue;
       const high = (HIGH - 2) * (c.time_ns[at] / most);
-      pen.fillRect(at * wide, HIGH - high, Math.max(1, wide - (wide > 3 ? 1 : 0)), high);
+      s.veil(at * wide, HIGH - high, Math.max(1, wide - (wide > 3 ? 1 : 0)), high, marked ? paper.pick : paper.faint, 1);
     }
   }
-  pen.fillStyle = style.getPropertyValue('--text');
-  pen.fillRect(0, Math.round(HIGH - (HIGH - 2) * (median / most)), width, 1);
+  s.veil(0, Math.round(HIGH - (HIGH - 2) * (median / most)), s.width, 1, paper.text, 1);
 }
 
 /** Exclusive times of an iteration beside those of the median one, by class and by region, summed over all rows.
@@ -84,7 +79,7 @@ async function sideBySide(app, trace, found, place) {
   const {columns: c, notes} = found, at = chosen[trace];
   const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${trace} ${n}`)));
   if (sides.some((side) => !side) || at !== chosen[trace]) return;
-  if (sides.some((side) => side?.notes.saved)) return void fill(place, element('p', {className: 'hint'}, 'A saved page has no profiles of single iterations: open the trace with vtrace view.'));
+  if (sides.some((side) => side?.notes.saved)) return void fill(place, hint('A saved page has no profiles of single iterations: open the trace with vtrace view.'));
   const {classes} = app.traces[trace].meta;
   /** @type {Map<number, number[]>} */
   const regions = new Map(), byClass = new Map();

@@ -5,7 +5,7 @@
 import {processName} from '../model/rows.js';
 import {bytes, count, duration} from '../model/time.js';
 import {choice} from './bar.js';
-import {element, fill} from './dom.js';
+import {element, fill, hint} from './dom.js';
 import {heatmap, pickProcesses, pickedProcesses, processAxis} from './heatmap.js';
 import {counts, sizes, table, times} from './table.js';
 
@@ -33,7 +33,7 @@ function cells(row, column, sums, down, across, metric) {
 /** @param {App} app @param {Table} found @param {number} trace */
 export function matrix(app, found, trace) {
   const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta, {between} = app.store.state;
-  if (!c.sender.length) return element('p', {className: 'hint'}, 'No messages here.');
+  if (!c.sender.length) return hint('No messages here.');
   const picked = pickedProcesses(app, trace), place = element('div', {}), axis = processAxis(app, trace, size), side = axis.cells;
   const shown = Array.from(c.sender, (_, row) => row).filter((row) => !between || (picked.has(c.sender[row]) && picked.has(c.receiver[row])));
   const marked = new Set([...picked].map(axis.cellOf));
@@ -50,7 +50,7 @@ export function matrix(app, found, trace) {
   return element('div', {id: 'matrix'}, choice('matrix-metric', 'Show', [['bytes', 'bytes'], ['count', 'number of messages'], ...(found.notes.timed ? TIMED : [])], messageMetric, (chosen) => {
     messageMetric = chosen;
     draw();
-  }), place, between && element('p', {className: 'hint'}, 'Only messages between the picked rows; Escape shows all.'), table([
+  }), place, between && hint('Only messages between the picked rows; Escape shows all.'), table([
     {head: 'from', value: (row) => processName(rows, c.sender[shown[row]])},
     {head: 'to', value: (row) => processName(rows, c.receiver[shown[row]])},
     counts('messages', (row) => c.count[shown[row]]), sizes('bytes', (row) => c.bytes[shown[row]]),
@@ -64,7 +64,7 @@ export function matrix(app, found, trace) {
 /** Collective operations, and the same by process. @param {App} app @param {Table} found @param {number} trace */
 export function collectives(app, found, trace) {
   const c = found.columns, {ops, processes: size} = found.notes, {comms} = app.traces[trace].meta;
-  if (!c.op.length) return element('p', {className: 'hint'}, 'No collective operations here.');
+  if (!c.op.length) return hint('No collective operations here.');
   const axis = processAxis(app, trace, size), across = axis.cells, place = element('div', {}), down = Math.min(c.op.length, MOST);
   const mine = Array.from(c.cell_row, (_, at) => at).filter((at) => c.cell_row[at] < down);
   const title = (/** @type {number} */ row) => `${ops[row]} on ${comms[c.comm[row]] || 'a communicator'}`;

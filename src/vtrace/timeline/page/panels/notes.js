@@ -6,7 +6,7 @@ import {rowAtPoint} from '../draw/layout.js';
 import {LONGEST_NOTE, MOST_NOTES, selectedKey} from '../model/address.js';
 import {placesOfKey} from '../model/rows.js';
 import {duration} from '../model/time.js';
-import {button, element, fill} from './dom.js';
+import {button, element, fill, hint} from './dom.js';
 import {nameOf} from './details.js';
 import {table, times} from './table.js';
 
@@ -32,7 +32,7 @@ export function addNote(app) {
 /** The list of notes. @param {App} app */
 export function notes(app) {
   const {notes: every} = app.store.state;
-  if (!every.length) return element('p', {className: 'hint'}, 'No notes. The key n adds a note at the mouse, else at the selection; the address holds the notes, so that a link shares them.');
+  if (!every.length) return hint('No notes. The key n adds a note at the mouse, else at the selection; the address holds the notes, so that a link shares them.');
   /** @param {number} row */
   const place = (row) => (every[row].row[0] === 'l' ? nameOf(app, every[row].trace, Number(every[row].row.slice(1))) : every[row].row);
   return element('div', {id: 'notes'}, table([

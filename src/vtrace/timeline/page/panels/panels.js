@@ -5,7 +5,7 @@ import {compare, files, profile} from './tables.js';
 import {chosen, values} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
-import {button, byId, element, fill} from './dom.js';
+import {button, byId, element, fill, hint} from './dom.js';
 import {addCaveats} from './caveats.js';
 import {detailsOf, histogram, nameOf, sampleOf} from './details.js';
 import {findings, showEvidence} from './findings.js';
@@ -15,8 +15,6 @@ import {collectives, matrix} from './matrix.js';
 import {notes} from './notes.js';
 import {ranks} from './ranks.js';
 import {installSide} from './side.js';
-
-/** @typedef {(app: App, table: Table, trace: number) => Node} Panel */
 
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {
@@ -64,6 +62,7 @@ export function installPanels(app) {
   app.onSettled.push(() => {
     if (store.state.panel === 'histogram' || (store.state.selection && !STAY.includes(store.state.panel))) soon();
   });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', soon);
   app.nextPanel = () => {
     const names = shown.map(([name]) => name);
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
@@ -153,7 +152,7 @@ function facts(app) {
   const {call, sample} = app.store.state;
   if (app.details && call) return detailsOf(app, app.details, call.trace);
   if (app.details && sample) return sampleOf(app, app.details, sample.trace);
-  return element('p', {className: 'hint'}, 'Click a call, or press c to select the call in the middle of the window.');
+  return hint('Click a call, or press c to select the call in the middle of the window.');
 }
 
 /** @param {App} app */
@@ -165,8 +164,8 @@ async function showDifferences(app) {
   const found = await app.client.table('compare', words, 'compare');
   if (mine !== turn || app.store.state.panel !== 'compare') return;
   panel.classList.remove('waits');
-  if (!found) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
-  fill(panel, element('p', {className: 'hint'}, found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
+  if (!found) return void fill(panel, hint('No answer: the line below the chart says why.'));
+  fill(panel, hint(found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
 }
 
 /** Counts the panels that were asked for: only the last one is shown. */
@@ -190,17 +189,21 @@ async function show(app, mayFail = false) {
     const part = places[number];
     const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel, ...part}, `panel ${number}`);
     if (found && isFindings && ofRun) addCaveats(found.notes.limits);
+    if (found && ofRun && (trace.meta.quick || !isFindings)) {
+      trace.hasLoop = true;
+      app.askTicks(number);
+    }
     if (mayFail && !found?.notes.findings.length) return undefined;
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
-      element('p', {className: 'hint'}, ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      hint(ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
       make(app, found, number),
     ];
   }));
   if (mine !== turn || app.store.state.panel !== state.panel) return;
   if (mayFail && parts.some((part) => !part)) return app.quietly(() => app.store.set({panel: INITIAL.panel}));
   panel.classList.remove('waits');
-  if (parts.some((part) => !part)) return void fill(panel, element('p', {className: 'hint'}, 'No answer: the line below the chart says why.'));
+  if (parts.some((part) => !part)) return void fill(panel, hint('No answer: the line below the chart says why.'));
   const others = isFindings && element('p', {className: 'ways'},
     button('findings of this window', () => diagnose(app), {id: 'other-findings'}),
     here && button('findings of the whole run', () => {

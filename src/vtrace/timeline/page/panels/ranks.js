@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Time by class of each process: bars, and one class on the program's grid (MPI_Cart_create).
 
-import {paperOf} from '../draw/chart.js';
-import {CanvasSurface} from '../draw/surface.js';
 import {heat, parsed} from '../model/colours.js';
 import {duration} from '../model/time.js';
 import {processName} from '../model/rows.js';
 import {choice} from './bar.js';
 import {pickProcesses} from './heatmap.js';
-import {element, fill} from './dom.js';
+import {element, fill, hint, plot} from './dom.js';
 import {table, times} from './table.js';
 
 let chosenClass = 1;
@@ -39,13 +37,10 @@ function bars(app, found, known) {
   const {classes} = found.notes, {ns} = found.columns, width = 420, each = Math.ceil(known.length / TALL);
   const lines = Array.from({length: Math.ceil(known.length / each)}, (_, line) => known.slice(line * each, (line + 1) * each));
   const high = Math.max(1, Math.min(12, TALL / Math.max(1, lines.length))), height = Math.ceil(high * lines.length);
-  const canvas = element('canvas', {className: 'plot', role: 'img', 'aria-label': 'Time by class of each process; the table has the numbers'});
   const times = lines.map((line) => Array.from({length: classes}, (_, n) => line.reduce((sum, p) => sum + ns[p * classes + n], 0) / line.length));
   const most = Math.max(1, ...times.map((line) => line.reduce((a, b) => a + b, 0)));
-  requestAnimationFrame(() => {
-    const s = new CanvasSurface(canvas), paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches);
-    [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
-    s.begin(width, height, paper.idle);
+  return plot(width, height, (s, paper) => {
+    s.fill(0, 0, width, height, paper.idle);
     times.forEach((line, row) => {
       let x = 0;
       line.forEach((time, n) => {
@@ -55,8 +50,7 @@ function bars(app, found, known) {
       });
     });
     s.flush();
-  });
-  return canvas;
+  }, {role: 'img', 'aria-label': 'Time by class of each process; the table has the numbers'});
 }
 
 /** The chosen class on the largest grid; a grid of three dimensions as planes side by side.
@@ -66,23 +60,20 @@ function gridOf(app, found, trace) {
   const [a, b, d] = [grid.lengths[0] || 1, grid.lengths[1] || 1, grid.lengths[2] || 1];
   const cell = Math.max(2, Math.min(28, 400 / Math.max(a, b * d + d)));
   const width = Math.ceil(d * (b * cell + 6)), height = Math.ceil(a * cell);
-  const canvas = element('canvas', {className: 'plot', id: 'grid'}), said = element('p', {className: 'hint'});
+  const said = element('p', {className: 'hint'});
   const title = `${grid.name || 'grid'}: ${grid.lengths.join(' \u00d7 ')} processes, time in ${meta.classes[chosenClass].name}`;
   fill(said, title);
   const times = Array.from(process, (p) => (Number(p) >= 0 ? ns[Number(p) * classes + chosenClass] : 0));
   const low = Math.min(...times), high = Math.max(...times);
   /** @param {number} at */
   const corner = (at) => [Math.max(0, z[at]) * (b * cell + 6) + Math.max(0, y[at]) * cell, Math.max(0, x[at]) * cell];
-  requestAnimationFrame(() => {
-    const s = new CanvasSurface(canvas), paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches);
-    [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
-    s.begin(width, height, paper.back);
+  const canvas = plot(width, height, (s) => {
     times.forEach((time, at) => s.fill(corner(at)[0], corner(at)[1], cell - 1, cell - 1, heat(high > low ? (time - low) / (high - low) : 0.5)));
     s.flush();
-  });
+  }, {id: 'grid'});
   canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
     const at = times.findIndex((_, n) => event.offsetX >= corner(n)[0] && event.offsetX < corner(n)[0] + cell && event.offsetY >= corner(n)[1] && event.offsetY < corner(n)[1] + cell);
     if (at >= 0) fill(said, `${processName(meta.rows, process[at])} at (${[x[at], y[at], z[at]].slice(0, grid.lengths.length).join(', ')}): ${duration(times[at])}`);
   };
-  return element('div', {}, said, canvas, element('p', {className: 'hint'}, `${duration(low)} to ${duration(high)}`));
+  return element('div', {}, said, canvas, hint(`${duration(low)} to ${duration(high)}`));
 }

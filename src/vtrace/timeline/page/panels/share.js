@@ -17,7 +17,7 @@ import {save} from './table.js';
 const TITLE = 26, LINE = 18, GAP = 14, LETTER = 6.2;
 
 /** The title of the picture: the runs and the window. @param {App} app */
-export function titleOf(app) {
+function titleOf(app) {
   const {begin, end} = app.store.state, whole = begin <= 0 && end >= app.length;
   return `${app.traces.map(({meta}) => meta.title).join(' / ')}: ${whole ? `the whole run, ${duration(end)}` : `${duration(end - begin)} from ${duration(begin, 6)} of ${duration(app.length)}`}`;
 }
@@ -84,13 +84,13 @@ function drawAround(s, paper, title, items) {
   if (title) s.text(title, 8, 18, paper.text, s.width ? s.width - 16 : Infinity, 13);
 }
 
-/** The SVG of the picture. @param {App} app @param {boolean} dark */
-export function svgOf(app, dark) {
-  const {width, height} = app, paper = paperOf(app, dark), legend = placed(legendOf(app, paper), width);
+/** The SVG of the picture. @param {App} app */
+function svgOf(app) {
+  const {width, height} = app, paper = paperOf(), legend = placed(legendOf(app, paper), width);
   const [head, chart, foot] = [TITLE, height, legend.high].map((high) => new SvgSurface(width, high, paper.back));
   drawAround(head, paper, titleOf(app), []);
-  drawChart(app, chart, app.layout, dark);
-  drawOver(app, /** @type {any} */ (chart), app.layout, dark);
+  drawChart(app, chart, app.layout);
+  drawOver(app, /** @type {any} */ (chart), app.layout);
   drawAround(foot, paper, '', legend.found);
   const whole = TITLE + height + legend.high;
   /** @type {[SvgSurface, number][]} */
@@ -98,9 +98,9 @@ export function svgOf(app, dark) {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${whole}" viewBox="0 0 ${width} ${whole}">\n${parts.map(([one, y]) => one.toString().replace('<svg ', `<svg y="${y}" `)).join('')}</svg>\n`;
 }
 
-/** The picture as on the screen, between title and legend. @param {App} app @param {boolean} dark @returns {HTMLCanvasElement} */
-export function pngOf(app, dark) {
-  const {width} = app, paper = paperOf(app, dark), legend = placed(legendOf(app, paper), width);
+/** The picture as on the screen, between title and legend. @param {App} app @returns {HTMLCanvasElement} */
+function pngOf(app) {
+  const {width} = app, paper = paperOf(), legend = placed(legendOf(app, paper), width);
   const [picture, over] = ['picture', 'over'].map((id) => /** @type {HTMLCanvasElement} */ (byId(id)));
   const [head, foot] = [element('canvas', {}), element('canvas', {})];
   for (const [canvas, high, title, items] of [[head, TITLE, titleOf(app), []], [foot, legend.high, '', legend.found]]) {
@@ -123,9 +123,8 @@ function nameOf(app, ending) {
 
 /** @param {App} app @param {'svg' | 'png'} kind */
 export async function exportPicture(app, kind) {
-  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  if (kind === 'svg') return save(new Blob([svgOf(app, dark)], {type: 'image/svg+xml'}), nameOf(app, kind));
-  return pngOf(app, dark).toBlob((/** @type {Blob | null} */ blob) => blob && save(blob, nameOf(app, kind)));
+  if (kind === 'svg') return save(new Blob([svgOf(app)], {type: 'image/svg+xml'}), nameOf(app, kind));
+  return pngOf(app).toBlob((/** @type {Blob | null} */ blob) => blob && save(blob, nameOf(app, kind)));
 }
 
 /** Saves the page with the window, the rows and the panel that it shows as one file. @param {App} app */

@@ -15,7 +15,7 @@ export function installSide() {
     side.style.width = width ? `${fits}px` : '';
     const part = Math.round((100 * side.getBoundingClientRect().width) / window.innerWidth);
     border.setAttribute('aria-valuenow', String(part));
-    keep(width ? String(fits) : '');
+    tried(() => localStorage.setItem(KEPT, width ? String(fits) : ''));
   };
   side.before(border);
   border.onpointerdown = (/** @type {PointerEvent} */ event) => {
@@ -34,22 +34,14 @@ export function installSide() {
     event.stopPropagation();
     set(side.getBoundingClientRect().width + by);
   };
-  set(Number(kept()) || 0);
+  set(Number(tried(() => localStorage.getItem(KEPT))) || 0);
 }
 
-/** @param {string} width */
-function keep(width) {
+/** What a function of the browser's memory gives; undefined if the browser keeps nothing. @template T @param {() => T} what */
+function tried(what) {
   try {
-    localStorage.setItem(KEPT, width);
+    return what();
   } catch {
-    // the browser keeps nothing
-  }
-}
-
-function kept() {
-  try {
-    return localStorage.getItem(KEPT) ?? '';
-  } catch {
-    return '';
+    return undefined;
   }
 }

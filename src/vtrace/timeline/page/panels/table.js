@@ -48,7 +48,7 @@ export function table(every, rows, more = {}) {
     return element('td', {className: isNumber(column, rows) ? 'number' : column.tight ? 'tight' : 'text'}, column.show ? column.show(row) : named(String(column.value(row))));
   }));
   const draw = () => {
-    fill(heads, ...columns.map((column, place) => element('th', {className: isNumber(column, rows) ? 'number' : '', title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, button(column.head, () => {
+    fill(heads, ...columns.map((column, place) => element('th', {className: isNumber(column, rows) ? 'number' : '', title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, column.head && button(column.head, () => {
       [by, down] = [place, place === by ? !down : true];
       draw();
     }))));

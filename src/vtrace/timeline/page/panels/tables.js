@@ -2,7 +2,7 @@
 // Panels that are tables: profile, files, the differences between two traces.
 
 import {count, duration} from '../model/time.js';
-import {element} from './dom.js';
+import {element, hint} from './dom.js';
 import {counts, named, sizes, table, times} from './table.js';
 
 /** @param {App} app @param {number} trace @param {number} region */
@@ -46,14 +46,14 @@ export function profile(app, found, trace) {
 /** The source of the times of a trace with samples. @param {Table} found of profile or flame */
 export function fromSamples(found) {
   const {samples, sources} = found.notes;
-  return element('p', {className: 'hint'}, samples ? `Program's own code: ${count(samples)} samples (${sources.join(', ')}). MPI, I/O, memory, threads, barriers: recorded calls.`
+  return hint(samples ? `Program's own code: ${count(samples)} samples (${sources.join(', ')}). MPI, I/O, memory, threads, barriers: recorded calls.`
     : 'No samples here: times of recorded calls.');
 }
 
 /** @param {App} _app @param {Table} found */
 export function files(_app, found) {
   const c = found.columns;
-  if (!found.notes.names.length) return element('p', {className: 'hint'}, 'No operations on files here.');
+  if (!found.notes.names.length) return hint('No operations on files here.');
   return table([
     {head: 'file', value: (row) => found.notes.names[row]},
     counts('reads', (row) => c.reads[row]),
