@@ -77,6 +77,28 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
     }
 
 
+def test_one_barrier_with_two_lines(tmp_path: Path) -> None:
+    """gcc copies the end of a loop for threads without a part of the loop: the copy has another line. Thread 2 gets no
+    part twice, and waits 300 ns each time."""
+    roles = _otf2.REGION_ROLE_LOOP.value, *[_otf2.REGION_ROLE_IMPLICIT_BARRIER.value] * 2
+
+    def loop(begin: int, reached: int, barrier: int) -> list[Event]:
+        end = begin + 400
+        return [(begin, "Enter", 0), (reached, "Enter", barrier), (end, "Leave", barrier), (end, "Leave", 0)]
+
+    made = Foreign(tmp_path)
+    for thread in range(3):
+        made.events(thread, [*loop(0, 100 if thread == 2 else 400, 1 + thread // 2),
+                             *loop(500, 600 if thread == 2 else 900, 1 + thread // 2)])  # fmt: skip
+    made.begin_definitions()
+    made.machine(length=900)
+    for thread in range(3):
+        made.location(thread)
+    for row, name in enumerate(("!$omp for", "!$omp implicit barrier @a.c:9", "!$omp implicit barrier @a.c:6")):
+        made.region(row, name, roles[row], OPENMP)
+    assert told(Trace(made.close()), "omp_imbalance").loss_ns == 2 * 300
+
+
 @pytest.mark.parametrize("late", [0, 5], ids=["before", "after"])
 def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     """Thread 1 waits for a critical region from 50 on and gets it at 300, from thread 0, whose call ends before or a
@@ -194,14 +216,30 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     events = {}
     for rank, (first, second) in enumerate(((100, 100), (400, 300), (100, 100))):
         calls = call(0, first, "work") + call(first, 400, "MPI_Coll", *((400, *event) for event in ends))
-        calls += call(400, 400 + second, "work", *call(400, 400 + second, "work"))
+        calls += call(400, 400 + second, "other", *call(400, 400 + second, "work"))
         calls += call(400 + second, 700, "MPI_Coll", *((700, *event) for event in ends))
         events[rank] = [(0, "Enter", 0), *calls, (700, "Leave", 0)]
     found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
     assert (found.loss_ns, found.culprit, found.ranks) == (2 * (300 + 200), "rank 1, work in main", (0, 2))
     assert found.text.startswith(
-        "rank 1 takes longer in work in main and work in work than the others: 1 us of waiting"
+        "rank 1 takes longer in work in main and work in other than the others: 1 us of waiting"
     )
+
+
+def test_steps_by_recursion_are_one_finding(tmp_path: Path) -> None:
+    """In each of 40 steps rank 1 works 30 ns, the others 10 ns. A step calls the function of the next one."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    events = {}
+    for rank in range(3):
+        inside: list[Event] = []
+        for step in reversed(range(40)):
+            begin, end = 30 * step, 30 * step + 30
+            meet = call(begin + (30 if rank == 1 else 10), end, "MPI_Coll", *((end, *event) for event in ends))
+            inside = call(begin, 1200, "work", *meet, *inside)
+        events[rank] = call(0, 1200, "main", *inside)
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.callpath) == (2 * 40 * 20, "rank 1, work in main", ("main", "work"))
+    assert found.text == "rank 1 takes longer in work in main than the others: 1.6 us of waiting in MPI_Coll in work"
 
 
 def without_processor(anchor: Path, *waits: tuple[Any, ...]) -> None:
@@ -255,18 +293,18 @@ def coll(begin: int, end: int, name: str = "MPI_Coll") -> list[Event]:
 @pytest.mark.parametrize(
     ("wait", "rest"),
     [
-        ((1, 700, 1100, 240, "main", "work", "work"), 600),  # the same function on another call path
+        ((1, 700, 1100, 240, "main", "other", "work"), 600),  # the same function on another call path
         ((1, 700, 1100, 240, "main"), 600),
         ((1, 100, 400, 295, "main", "work"), None),
     ],
     ids=["on another path", "in the caller", "in the path"],
 )
 def test_a_wait_explains_its_own_call_path_only(wait: tuple[Any, ...], rest: int | None, tmp_path: Path) -> None:
-    """Rank 1 works for 400 ns instead of 100 before an operation. All ranks work 600 ns after it, in work in work and
+    """Rank 1 works for 400 ns instead of 100 before an operation. All ranks work 600 ns after it, in work in other and
     in main, where rank 1 had no processor for 240 ns: that is no cause of the waits for rank 1."""
     events = {}
     for rank, time in enumerate((100, 400, 100)):
-        later = call(450, 1100, "work", *call(700, 1100, "work"))
+        later = call(450, 1100, "other", *call(700, 1100, "work"))
         events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400), *later, (1200, "Leave", 0)]
     anchor = archive(tmp_path / "a", events)
     without_processor(anchor, wait)
@@ -280,12 +318,12 @@ def losses(anchor: Path) -> dict[str, int]:
 
 def test_a_wait_explains_one_finding(tmp_path: Path) -> None:
     """Rank 1 comes late to an operation, by its wait for a processor in work, and then receives late, since it works
-    longer in work in work: the wait explains the first part of the loss only."""
+    longer in work in other: the wait explains the first part of the loss only."""
     events: dict[int, list[Event]] = {}
     for rank, time in enumerate((100, 400, 100)):
         events[rank] = [(0, "Enter", 0), *call(0, time, "work"), *coll(time, 400)]
     events[0] += call(450, 760, "MPI_Send", (450, "MpiSend", 1, 0, 0, 8))
-    events[1] += call(400, 750, "work", *call(400, 750, "work"))
+    events[1] += call(400, 750, "other", *call(400, 750, "work"))
     events[1] += call(750, 760, "MPI_Recv", (760, "MpiRecv", 0, 0, 0, 8))
     anchor = archive(tmp_path / "a", {rank: [*each, (800, "Leave", 0)] for rank, each in events.items()})
     assert losses(anchor)["imbalance"] == 600 + 300

@@ -123,7 +123,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The losses of all findings are at most the sum of all waits. With one selected rank, waits have no causes."""
     if not diagnosis.mpi:
         return
-    facts, answers = diagnosis.facts, diagnosis.mpi
+    facts, answers = diagnosis.facts, _without_recursion(diagnosis.facts, diagnosis.mpi)
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.masters) > 1 else ()
@@ -136,6 +136,15 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     explained = _of_partners(facts, others, pool)
     for wait, processor_ns in zip(others, explained, strict=True):
         yield _with_clock_doubt(replace(wait.finding, processor_ns=processor_ns), answers.waits, wait.rows, clocks)
+
+
+def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
+    """The answers with one path for all depths of a function that calls itself."""
+    waits, delays = (
+        Table({**one, **{name: facts.without_recursion(one.paths)[one[name]] for name in names}}, **one.notes)
+        for one, names in ((answers.waits, ("path",)), (answers.delays, ("path", "waiting_path")))
+    )
+    return replace(answers, waits=waits, delays=delays)
 
 
 def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool) -> Iterator[_Cause]:

@@ -31,7 +31,7 @@ from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpr
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
-from vtrace.analysis.questions.path_sums import outermost
+from vtrace.analysis.questions.path_sums import folded, outermost, without_recursion
 from vtrace.analysis.questions.profile import CallTree, path_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
@@ -371,8 +371,18 @@ class RunFacts:
         outside: Array = self.times[:, -1] * paths[0]
         return outside + add_up(n["location"], n["exclusive"], self.trace.locations.rows)
 
+    def without_recursion(self, paths: Table) -> Array:
+        """(paths,) the row of the call path that stands for each one: the same functions without recursion."""
+        _, names = np.unique(self.trace.regions["name"].astype(str), return_inverse=True)
+        return folded(paths["parent"], np.append(names, -1)[paths["region"]])
+
+    @cached_property
+    def folded(self) -> Array:
+        """without_recursion of the call paths of the selection."""
+        return self.without_recursion(self.paths)
+
     def paths_named(self, names: tuple[str, ...]) -> Array:
-        """(paths,) bool: the call paths with these names; without names the root."""
+        """(paths,) bool: the call paths with these names, but for recursion; without names the root."""
         found: Array = np.isin(np.arange(self.paths.rows), [*_find_paths(self, names)])
         return found
 
@@ -385,15 +395,14 @@ class RunFacts:
         return found
 
     def work(self, names: tuple[str, ...]) -> Array:
-        """(locations,) ns in the call path with these names and below, without calls of MPI that may wait; without
+        """(locations,) ns in the call paths with these names and below, without calls of MPI that may wait; without
         names outside of recorded calls."""
         if not names:
             outside: Array = self.times[:, -1]
             return outside
-        row = find_path(self, names)
-        inside = outermost(self.paths["parent"], np.arange(self.paths.rows) == row) > 0
+        inside = outermost(self.paths["parent"], self.paths_named(names)) > 0
         n = self.numbers.take((inside & ~(self.waiting & (CLASS_OF[self.activity] == MPI)))[self.numbers["path"]])
-        return add_up(n["location"], n["exclusive"] * (row > 0), self.trace.locations.rows)
+        return add_up(n["location"], n["exclusive"], self.trace.locations.rows)
 
     def longer_path(self, locations: list[int], others: list[int]) -> int:
         """The row of the path, no call that may wait, where locations take longest by the mean of others; -1: none."""
@@ -544,13 +553,15 @@ def find_path(facts: RunFacts, names: tuple[str, ...]) -> int:
 
 
 def _find_paths(facts: RunFacts, names: tuple[str, ...]) -> set[int]:
-    """The rows of facts.paths with these names: several if regions share a name."""
+    """The rows of facts.paths with these names, but for recursion: several if regions share a name, or call themselves
+    again."""
     known: Array = facts.trace.regions["name"]
-    at = {0}
-    for name in names:
-        below = np.flatnonzero(np.isin(facts.paths["parent"], list(at)))
-        at = {int(row) for row in below if row and str(known[facts.paths["region"][row]]) == name}
-    return at
+    paths, folded_rows, at = facts.paths, facts.folded, {0}
+    is_first = folded_rows == np.arange(paths.rows)
+    for name in without_recursion(names):
+        below = np.flatnonzero(np.isin(folded_rows[paths["parent"]], list(at)) & is_first)
+        at = {int(row) for row in below if row and str(known[paths["region"][row]]) == name}
+    return {*np.flatnonzero(np.isin(folded_rows, list(at))).tolist()}
 
 
 def _short(source: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from vtrace.analysis.call_sites import libc_name, site_of
 from vtrace.analysis.own_code import module_of_python
+from vtrace.analysis.questions.path_sums import without_recursion
 from vtrace.io.sidecar.sidecar import PYTHON
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def longer_sleep(
     sums, example = defaultdict[tuple[str, ...], float](float), dict[tuple[str, ...], SleepingCall]()
     for at in np.flatnonzero(weight).tolist():
         if call := sleeping_call(asleep.sites[at]):
-            key = (call.sleeps, *call.names)
+            key = (call.sleeps, *without_recursion(call.names))
             sums[key] += weight[at]
             example.setdefault(key, call)
     most = max(sums, key=sums.__getitem__, default=())

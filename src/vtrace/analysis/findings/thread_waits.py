@@ -38,6 +38,8 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
           "cnd_broadcast": _SIGNAL, "pthread_rwlock_rdlock": _READ, "pthread_rwlock_tryrdlock": _READ,
           "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ}  # fmt: skip
+_SHARED = ("LOOP", "SECTIONS", "WORKSHARE")
+"""Roles of worksharing constructs around the barrier at their end."""
 _EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
 
 
@@ -87,6 +89,7 @@ class ThreadWaits(SyncCalls[Table]):
     def waits(self) -> tuple[list[Waits], tuple[str, ...], Table]:
         """The single waits, their kinds and call paths."""
         calls, paths, events = self.calls()
+        calls, paths = _with_one_barrier(calls, paths, self.trace)
         of_locks = LockEvents(
             calls=_of(calls, API, MUTEX, CONDITION), reads=_of(calls, *() if self.dropped else (_READ,)),
             acquired=events["ThreadAcquireLock"], released=events["ThreadReleaseLock"], values=self.values(),
@@ -125,6 +128,21 @@ def _explained(facts: RunFacts, waits: Waits) -> Array:
     )
     found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
     return found
+
+
+def _with_one_barrier(calls: Array, paths: Table, trace: Source) -> tuple[Array, Table]:
+    """The calls with one region for all barriers at the end of a worksharing construct. gcc may copy the end of a loop
+    for threads that get no part of it, with another line."""
+    roles, regions = np.append(trace.regions["role"].astype(str), ""), paths["region"].copy()
+    constructs = regions[paths["parent"]]
+    ends = (roles[regions] == "IMPLICIT_BARRIER") & np.isin(roles[constructs], _SHARED)
+    count = np.bincount(calls["path"], minlength=paths.rows)
+    for construct in np.unique(constructs[ends]).tolist():
+        mine = np.flatnonzero(ends & (constructs == construct))
+        regions[mine] = regions[mine[np.argmax(np.bincount(regions[mine], count[mine])[regions[mine]])]]
+    calls = calls.copy()
+    calls["region"] = regions[calls["path"]]
+    return calls, Table({**paths, "region": regions}, **paths.notes)
 
 
 def _barriers(calls: Array) -> Waits:

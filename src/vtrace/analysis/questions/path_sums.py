@@ -6,6 +6,8 @@ A tree is given by the parent of each row, -1 or the row itself for none, and in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vtrace.analysis.table import Array
@@ -24,6 +26,28 @@ def outermost(parents: Array, marked: Array, fresh: Array | None = None) -> Arra
             above = 0 if cuts[row] else found[parent]
             found[row] = above or (row if marks[row] else 0)
     return np.array(found, np.int64)
+
+
+def folded(parents: Array, keys: Array) -> Array:
+    """(rows,) the row that stands for each row without recursion: the row of the same key above it, or the first row
+    whose keys, without those between two equal ones, are the same. parents: as of outermost. keys: (rows,) numbers."""
+    found = [0] * len(parents)
+    above, key_of = parents.tolist(), keys.tolist()
+    known: dict[tuple[int, int], int] = {}
+    for row in range(1, len(parents)):
+        parent = up = found[above[row]]
+        while up and key_of[up] != key_of[row]:
+            up = found[above[up]]
+        found[row] = up or known.setdefault((parent, key_of[row]), row)
+    return np.array(found, np.int64)
+
+
+def without_recursion(names: Sequence[str]) -> list[str]:
+    """The names of a call path without those between two equal ones."""
+    found: list[str] = []
+    for name in names:
+        found = [*found[: found.index(name)], name] if name in found else [*found, name]
+    return found
 
 
 def _order(parents: Array, needed: Array) -> list[int]:
