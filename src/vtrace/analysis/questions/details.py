@@ -49,12 +49,8 @@ def chosen(batch: Batch, kind: str) -> dict[str, Array]:
 
 def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
     """The kinds of the batch, each with its chosen()."""
-    happened = batch.happened()
-    if not any(happened[number(kind)] for kind in kinds):
-        return
-    counts = batch.detailed()
     for kind in kinds:
-        if counts[number(kind)]:
+        if batch.has(number(kind)) and batch.detailed()[number(kind)]:
             yield kind, chosen(batch, kind)
 
 

@@ -47,16 +47,16 @@ class Batch:
     calls_attribute: int | None = None
     """Id of the attribute with the number of calls that a Leave ends; None: each ends one."""
     _counts: Array | None = None
-    _events: Array | None = None
+    _kinds: bytes | None = None
 
     def __len__(self) -> int:
         return len(self.time)
 
-    def happened(self) -> Array:
-        """The number of events, by the number of the kind; faster than detailed()."""
-        if self._events is None:
-            self._events = np.bincount(self.kind, minlength=_KINDS)
-        return self._events
+    def has(self, kind: int) -> bool:
+        """True if the batch has events of a kind, by its number; much faster than detailed()."""
+        if self._kinds is None:
+            self._kinds = self.kind.tobytes()
+        return kind in self._kinds
 
     def detailed(self) -> Array:
         """The number of events with details, by the number of the kind."""
@@ -131,7 +131,7 @@ class BatchBuffer(Batch):
         """Updates the arrays after reading."""
         f = self.fields
         n = int(f.count)
-        self._counts = self._events = None
+        self._counts = self._kinds = None
         self.time, self.kind, self.ref = (column[:n] for column in self._all)
         self.details = view(f.details, f.ndetails, DETAIL) if f.ndetails else _NO_DETAILS
         self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE) if f.nattributes else _NO_ATTRIBUTES
