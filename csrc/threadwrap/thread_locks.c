@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 #include <threads.h>
 #include "lock_sites.h"
 #include "../core/process.h"
@@ -255,7 +256,7 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-#define SHARED_INT 2 /* of a semaphore in glibc: not 0 if other processes may use it */
+#define SHARED_AT 8 /* byte of a semaphore in glibc: an int that is not 0 if other processes may use the semaphore */
 
 /* Return 0 if a call does not sleep, else flags of enum vt_sleep. */
 #define SLEEPS (VT_SLEEPS | VT_HOLDS_LOCK)
@@ -266,9 +267,10 @@ static inline unsigned is_held(const volatile void *mutex)
 
 static inline unsigned is_empty(sem_t *semaphore)
 {
-    int value = 0;
+    int value = 0, is_shared;
     if (sem_getvalue(semaphore, &value) || value > 0) return 0;
-    return SLEEPS | (((const int *)semaphore)[SHARED_INT] ? VT_WAITS_SHARED : 0);
+    memcpy(&is_shared, (const char *)semaphore + SHARED_AT, sizeof is_shared);
+    return SLEEPS | (is_shared ? VT_WAITS_SHARED : 0);
 }
 
 /* reads: the call would share the lock with readers. glibc keeps three bits for writers in __readers:
