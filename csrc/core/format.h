@@ -144,7 +144,7 @@ enum vt_record_role {
       /* the thread could run, but waited for a processor, mostly just before the next record */                        \
     X(BLOCKED, 13, 3, CONTROL, NONE, NONE, NOTE, blocked, "ns within site")                                            \
       /* the thread could not run: it was asleep in the kernel, for ns of the last `within` ticks (0: since its last */ \
-      /* event); site: text of the call that slept, 0: unknown */                                                      \
+      /* event); site: text of the call that slept, 0: unknown, and VT_SITE_ flags */                                  \
     X(SEND, 16, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* before the call */              \
     X(RECV, 17, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* after the call */               \
     X(ISEND, 18, 3, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size request")                           \
@@ -256,6 +256,10 @@ enum vt_record_role {
     X(SECTION, 122, 1, USER, metric, NONE, EVENT, metric, "value")                                                     \
       /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */
 /* clang-format on */
+
+/* Flags above the text's id in the site of BLOCKED: the call may wait for another process, or ends at a time. */
+#define VT_SITE_SHARED (UINT64_C(1) << 32)
+#define VT_SITE_TIMED (UINT64_C(1) << 33)
 
 #define VT_SECTION_UNIT "section"
 

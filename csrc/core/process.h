@@ -187,21 +187,25 @@ static inline uint32_t vt_call_region(struct vt_call *c)
 
 /* ---- csrc/sampling/blocked_calls.c: calls of libc that sleep ---- */
 
+/* A call of SLEEPS that HOLDS_LOCK: the thread may have a lock of the program at the end of the call. SHARED: the call may
+   wait for another process. TIMED: it ends at a time at the latest. */
+enum vt_sleep { VT_SLEEPS = 1, VT_HOLDS_LOCK = 2, VT_WAITS_SHARED = 4, VT_WAITS_TIMED = 8 };
+
 /* 1: the thread is in such a call, which tells the sleep itself. */
 extern _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 /* Tells how long the thread has slept in a call that began at `since`, if recording is on. frame: of the wrapper, whose
-   first two words are the caller's frame pointer and the return address. function: the next definition. holds_lock: 1 if
-   the thread may have a lock of the program now. */
-void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_lock);
+   first two words are the caller's frame pointer and the return address. function: the next definition. how: of enum
+   vt_sleep. */
+void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned how);
 
 /* Runs `call`, of the function `next`, in a wrapper. siglongjmp and cancellation leave vt_in_sleeping_call set until the
    next such call; a handler that sleeps meanwhile clears it.
    A sample before vt_slept would tell the sleep without its call. */
-#define VT_SLEEPING_CALL(type, result, next, call, holds_lock)                                                         \
+#define VT_SLEEPING_CALL(type, result, next, call, how)                                                                \
     const uint64_t since = vt_now();                                                                                   \
     vt_in_sleeping_call = 1;                                                                                           \
     type result = call;                                                                                                \
-    if (VT_IS_LONG(vt_now() - since)) vt_slept(since, __builtin_frame_address(0), *(void **)&(next), holds_lock);      \
+    if (VT_IS_LONG(vt_now() - since)) vt_slept(since, __builtin_frame_address(0), *(void **)&(next), how);             \
     vt_in_sleeping_call = 0;
 
 #pragma GCC visibility pop

@@ -16,7 +16,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
 void vt_write_out(struct vt_location *l);
 /* Writes that the calling thread, which is recorded, has slept since a time (ticks; 0: since its last event), in a call. site: text of the call, 0:
    unknown. */
-void vt_blocked_in(uint64_t since, uint32_t site);
+void vt_blocked_in(uint64_t since, uint64_t site);
 /* Reads at a sample whether the calling thread, whose location is l, was off its processor since the last reading: it may
    have no events. */
 void vt_off_core_at_sample(struct vt_location *l);

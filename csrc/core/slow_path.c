@@ -33,7 +33,7 @@ static void ask_wait(struct vt_location *l)
     read_off_core(l);
 }
 
-void vt_blocked_in(uint64_t since, uint32_t site)
+void vt_blocked_in(uint64_t since, uint64_t site)
 {
     struct vt_location *l = vt_own_location;
     if (atomic_load(&vt_process.state) != VT_ON || l->off || atomic_load(&vt_process.off)) return;

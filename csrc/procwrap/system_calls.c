@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -61,6 +62,27 @@ VT_CALL_EXPORT int prctl(int option, ...)
     return real(option, a, b, c, d);
 }
 
+/* Returns flags of enum vt_sleep for a system call that waits for a futex; else 0. */
+static unsigned sleeps(long number, long operation, long until)
+{
+    if (number != SYS_futex || !vt_process.set.processor_wait) return 0;
+    const unsigned how = VT_SLEEPS | (until ? VT_WAITS_TIMED : 0);
+    switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET: return how;
+    case FUTEX_LOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI: return how | VT_HOLDS_LOCK;
+    default: return 0;
+    }
+}
+
+static __attribute__((noinline)) long wait_for_futex(long number, long a, long b, long c, long d, long e, long f)
+{
+    __typeof__(wait_for_futex) *real = vt_call_next(&call_syscall);
+    VT_SLEEPING_CALL(long, r, real, real(number, a, b, c, d, e, f), sleeps(number, b, d))
+    return r;
+}
+
 /* All arguments are named, so that the call is passed on by a jump: system calls such as clone may return to another
    stack. */
 VT_CALL_EXPORT long call_system(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
@@ -73,6 +95,7 @@ long call_system(long number, long a, long b, long c, long d, long e, long f)
     if (VT_UNLIKELY(number == SYS_rt_sigaction && b)) vt_signal_taken((int)a);
     if (VT_UNLIKELY(number == SYS_execve)) return execve((const char *)a, (char *const *)b, (char *const *)c);
     if (VT_UNLIKELY(number == SYS_exit_group)) _exit((int)a);
+    if (sleeps(number, b, d)) return wait_for_futex(number, a, b, c, d, e, f);
     __typeof__(call_system) *real = vt_call_next(&call_syscall);
     return real(number, a, b, c, d, e, f);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include "sampling.h"
@@ -26,7 +27,7 @@ static uint32_t known_calls(struct vt_location *l, const uintptr_t *at, uint32_t
     return known;
 }
 
-void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_lock)
+void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned how)
 {
     struct vt_location *l = vt_own_location;
     uintptr_t at[DEPTH] = {(uintptr_t)function};
@@ -37,8 +38,10 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_
     const struct vt_registers caller = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
     n += vt_sample_stack(l, caller, at + n, DEPTH - n);
     if (n == 1) at[n++] = caller.pc;
-    if (holds_lock) n = known_calls(l, at, n);
-    vt_blocked_in(since, n ? vt_call_site_of(at, n) : 0);
+    if (how & VT_HOLDS_LOCK) n = known_calls(l, at, n);
+    const uint64_t site = n ? vt_call_site_of(at, n) : 0;
+    const uint64_t flags = (how & VT_WAITS_SHARED ? VT_SITE_SHARED : 0) | (how & VT_WAITS_TIMED ? VT_SITE_TIMED : 0);
+    vt_blocked_in(since, site ? site | flags : 0);
     errno = saved;
 }
 
@@ -51,7 +54,7 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_
         type(*next) parameters;                                                                                        \
         *(void **)&next = vt_call_next(&call_##function);                                                              \
         if (!vt_process.set.processor_wait || records_##function) return next arguments;                               \
-        VT_SLEEPING_CALL(type, r, next, next arguments, 0)                                                                \
+        VT_SLEEPING_CALL(type, r, next, next arguments, VT_SLEEPS)                                                        \
         return r;                                                                                                      \
     }
 
@@ -74,6 +77,9 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, int holds_
     X(int, epoll_wait, (int file, struct epoll_event *events, int n, int ms), (file, events, n, ms))                   \
     X(int, epoll_pwait, (int file, struct epoll_event *events, int n, int ms, const sigset_t *set),                    \
       (file, events, n, ms, set))                                                                                      \
+    X(ssize_t, read, (int file, void *to, size_t n), (file, to, n))                                                    \
+    X(ssize_t, __read_chk, (int file, void *to, size_t n, size_t room), (file, to, n, room))                           \
+    X(ssize_t, readv, (int file, const struct iovec *parts, int n), (file, parts, n))                                  \
     X(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, flags))                                  \
     X(ssize_t, recvfrom, (int file, void *to, size_t n, int flags, struct sockaddr *from, unsigned *bytes),            \
       (file, to, n, flags, from, bytes))                                                                               \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mutexes, spin locks, condition variables, barriers, read-write locks and semaphores, recorded with VT_PTHREAD=locks.
-   Else a call costs one branch, or tells how long the thread slept, if it had to wait: not for read-write locks. glibc
-   does not call these functions by these names. */
+   Else a call costs one branch, or tells how long the thread slept, if it had to wait. glibc does not call these
+   functions by these names. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 #include <threads.h>
 #include "lock_sites.h"
 #include "../core/process.h"
@@ -255,20 +256,40 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-/* Calls that sleep if these return 1. */
-static inline int is_held(const volatile void *mutex)
+#define SHARED_AT 8 /* byte of a semaphore in glibc: an int that is not 0 if other processes may use the semaphore */
+
+/* Return 0 if a call does not sleep, else flags of enum vt_sleep. */
+#define SLEEPS (VT_SLEEPS | VT_HOLDS_LOCK)
+static inline unsigned is_held(const volatile void *mutex)
 {
-    return ((const volatile pthread_mutex_t *)mutex)->__data.__lock != 0;
+    return ((const volatile pthread_mutex_t *)mutex)->__data.__lock ? SLEEPS : 0;
 }
 
-static inline int is_empty(sem_t *semaphore)
+static inline unsigned is_empty(sem_t *semaphore)
 {
-    int value = 0;
-    return !sem_getvalue(semaphore, &value) && value <= 0;
+    int value = 0, is_shared;
+    if (sem_getvalue(semaphore, &value) || value > 0) return 0;
+    memcpy(&is_shared, (const char *)semaphore + SHARED_AT, sizeof is_shared);
+    return SLEEPS | (is_shared ? VT_WAITS_SHARED : 0);
 }
 
-/* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. sleeps: 0, or
-   whether the call may sleep, which is told if locks are not recorded. */
+/* reads: the call would share the lock with readers. glibc keeps three bits for writers in __readers:
+   the first one may be set without a writer. */
+static inline unsigned is_taken(const volatile void *lock, int reads)
+{
+#if __GLIBC_PREREQ(2, 25)
+    const volatile pthread_rwlock_t *l = lock;
+    const unsigned readers = l->__data.__readers;
+    if (!(reads ? readers & 6 : (readers & ~1u) | (unsigned)l->__data.__cur_writer)) return 0;
+    return SLEEPS | (l->__data.__shared ? VT_WAITS_SHARED : 0);
+#else
+    (void)lock, (void)reads;
+    return 0;
+#endif
+}
+
+/* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. sleeps: flags of
+   enum vt_sleep, or 0; told if locks are not recorded. */
 #define WRAP(function, role, parameters, arguments, sleeps)                                                            \
     static struct vt_call call_##function = {#function, VT_PARADIGM_PTHREAD, role, 0, NULL};                           \
     static int first_##function parameters;                                                                            \
@@ -285,8 +306,9 @@ static inline int is_empty(sem_t *semaphore)
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \
         if (VT_UNLIKELY(wanted)) return record_##function arguments;                                                   \
-        if (!(sleeps) || !vt_process.set.processor_wait) return next_##function arguments;                             \
-        VT_SLEEPING_CALL(int, r, next_##function, next_##function arguments, 1)                                        \
+        const unsigned how = sleeps;                                                                                   \
+        if (!how || !vt_process.set.processor_wait) return next_##function arguments;                                  \
+        VT_SLEEPING_CALL(int, r, next_##function, next_##function arguments, how)                                      \
         return r;                                                                                                      \
     }                                                                                                                  \
     static int record_##function parameters
@@ -313,8 +335,8 @@ static inline int is_empty(sem_t *semaphore)
            const struct attempt a = attempt(mutex, CALLER), attempt_ends(&a);                                          \
            !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
 
-#define READS_IT(function, parameters, arguments)                                                                      \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, vt_enter_call(region), vt_leave(region);              \
+#define READS_IT(function, parameters, arguments, sleeps)                                                              \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, sleeps, vt_enter_call(region), vt_leave(region);         \
            read_lock(lock, CALLER, !r))
 
 #define UNLOCKS_IT(function, type)                                                                                     \
@@ -322,7 +344,7 @@ static inline int is_empty(sem_t *semaphore)
 
 /* The call releases the mutex and acquires it again. */
 #define WAITS(function, parameters, arguments)                                                                         \
-    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments, 1)                                                         \
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments, SLEEPS)                                                    \
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
@@ -364,15 +386,15 @@ SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition))
 SIGNALS(cnd_signal, (cnd_t *condition), (condition))
 SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
 
-PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier), 1)
+PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier), SLEEPS)
 
 /* A writer holds the lock. Several readers may have it, so their locks are not recorded as acquired. */
-READS_IT(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock))
-READS_IT(pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock), (lock))
-READS_IT(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, TIME), (lock, until))
-LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex), 0)
+READS_IT(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock), is_taken(lock, 1))
+READS_IT(pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock), (lock), 0)
+READS_IT(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, TIME), (lock, until), is_taken(lock, 1))
+LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex), is_taken(mutex, 0))
 LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex), 0)
-LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until), 0)
+LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until), is_taken(mutex, 0))
 RECORD(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock), 0,
        if (read_unlock(lock)) vt_enter(region);
        else released(lock, region, 0), vt_leave(region))
@@ -392,8 +414,10 @@ LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME
          is_held(mutex))
 WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
       (condition, mutex, clock, until))
-READS_IT(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until))
-LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until), 0)
+READS_IT(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until),
+         is_taken(lock, 1))
+LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until),
+         is_taken(mutex, 0))
 PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until),
       is_empty(semaphore))
 #endif

@@ -5,6 +5,7 @@ end."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.readers import fipp_report
-from support.tools import call, command
+from support.tools import DEFAULTS, call, command
+from vtrace import open as open_archive
 
 NEAR = 0.06
 """Seconds: a thread still runs after it has reported its time, and /proc counts hundredths."""
@@ -61,6 +63,21 @@ def test_exec(build: Builder, tmp_path: Path) -> None:
     found = [one for one in locations(tmp_path, "cpu_time") if one["name"] == "Master thread"]
     assert any(near(one, *before[1:]) for one in found)
     assert any(near(one, main[1] - before[1], main[2] - before[2]) for one in found)
+
+
+def test_page_faults(build: Builder, tmp_path: Path) -> None:
+    """Twenty arrays of 48 MiB that are allocated, written and freed: a page fault for each page, of which only those of
+    one array are in memory at one time. The time in the kernel is that of page faults, not of the system calls for
+    the arrays."""
+    program = build("../planted/programs/memory_plants.c", flags=("-O2", "-g"), plain=True)
+    vtrace(tmp_path, "run", "-o", "a", program, "page_storm", "20", "48", env=DEFAULTS)
+    unify(tmp_path, "a")
+    known = open_archive(tmp_path / "a").coverage()
+    array, other = (48 << 20) // os.sysconf("SC_PAGE_SIZE"), 4000
+    faults = int(known["minor_faults"][0] + known["major_faults"][0])
+    assert 20 * array <= faults < 20 * array + other
+    assert array <= known["resident"][0] < array + other
+    assert 0 <= known["in_calls"][0] < 0.5 * known["system"][0]
 
 
 def test_killed(build: Builder, tmp_path: Path) -> None:

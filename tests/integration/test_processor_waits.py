@@ -78,7 +78,8 @@ def test_sleep_is_that_of_the_kernel(build: Builder, tmp_path: Path) -> None:
         (row,) = {*blocked.location[mine].tolist()}
         assert passed - cpu - waited_ns - ASLEEP_LEFT_OUT < asleep(trace, row) < passed + ASLEEP_LEFT_OUT
     calls = {sleeping_call(site) for site in blocked.sites} - {None}
-    assert {(call.sleeps, call.function) for call in calls if call} == {("nanosleep", "rest")}
+    futex = ("futex until a time", "wait_for_nobody")
+    assert {(call.sleeps, call.function) for call in calls if call} == {("nanosleep", "rest"), futex}
 
 
 @pytest.mark.parametrize("mode", ["samples", "functions"])
@@ -133,9 +134,12 @@ def test_a_program_without_any_record(tmp_path: Path) -> None:
 
 
 WAYS = {
-    "mutex": "pthread_mutex_lock", "cond": "pthread_cond_wait", "sem": "sem_wait", "barrier": "pthread_barrier_wait"
+    "mutex": "pthread_mutex_lock", "cond": "pthread_cond_wait", "sem": "sem_wait", "barrier": "pthread_barrier_wait",
+    "read": "pthread_rwlock_rdlock", "write": "pthread_rwlock_wrlock", "futex": "futex",
 }  # fmt: skip
 """Functions of libc that wait for another thread, by the way of asleep_locks.cc."""
+OTHER_WAYS = {"shared": "sem_wait for another process", "pipe": "read", "parts": "readv"}
+"""Those that may wait for others than threads."""
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -149,7 +153,19 @@ def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, w
     long = {name: _long_sleeps(vtrace.open(tmp_path / name)) for name in ("a", "locks")}
     assert (0, WAYS[way], True) in long["a"]
     assert (1, "nanosleep", False) in long["a"]
-    assert not {one for one in long["locks"] if one[1] in WAYS.values()}
+    assert not {one for one in long["locks"] if one[1] in WAYS.values() and one[1] != "futex"}
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS)
+def test_sleep_in_calls_that_may_wait_for_others(build: Builder, tmp_path: Path, way: str) -> None:
+    """A semaphore between processes waits for none of the process's threads, and none waits for the thread."""
+    program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
+    command(tmp_path, "run", "-o", "a", program, way, env=DEFAULTS)
+    unify(tmp_path, "a")
+    trace = vtrace.open(tmp_path / "a")
+    assert (0, OTHER_WAYS[way], False) in _long_sleeps(trace)
+    if way == "shared":
+        assert [one for one in trace.diagnosis(Selection()).findings if one.kind == "blocked"] == []
 
 
 def _long_sleeps(trace: vtrace.Trace) -> set[tuple[int, str, bool]]:

@@ -232,7 +232,7 @@ def _of_sleep(n: int = 0) -> Iterator[Plant]:
     rows: list[tuple[str, Cause | None]] = [
         ("sleeper", alone(function="rest", words="nanosleep, called by rest")),
         ("reader", alone(function="wait_for_input", words="poll, called by wait_for_input")),
-        ("in_futex", alone(function="")),
+        ("in_futex", alone(function="wait_for_nobody", words="futex until a time, called by wait_for_nobody")),
         ("healthy_serial", None),
         ("healthy_main", None),
     ]

@@ -37,12 +37,17 @@ LOST = "python [unknown Python function]@:0 <- pymain_run_python@/b/Modules/main
         ("__libc_recv@x.c:1 <- take@/home/a/x.c:3", "recv, called by take (x.c:3)"),
         ("__GI___libc_recv@x.c:1 <- take@/home/a/x.c:3", "recv, called by take (x.c:3)"),
         ("__new_sem_wait@x.c:1 <- take@/home/a/x.c:3", "sem_wait, called by take (x.c:3)"),
+        ("syscall until a time@x.S:1 <- take@/home/a/x.c:3", "futex until a time, called by take (x.c:3)"),
     ],
 )  # fmt: skip
 def test_names_of_calls(site: str, call: str | None) -> None:
     """A function of Python is known by its mark, a file of the interpreter by its name."""
     found = sleeping_call(tuple(site.split(" <- ")))
     assert (str(found) if found else None) == call
+
+
+FUTEX, READS = "syscall@x.S:38 <- take@/a/x.c:3", "pthread_rwlock_clockrdlock@x.c:1 <- take@/a/x.c:3"
+OF_SEVERAL = "sem_wait for another process@nptl/sem_wait.c:25 <- take@/a/x.c:3"
 
 
 def asleep(where: Path, *sites: str) -> Trace:
@@ -68,10 +73,12 @@ def asleep(where: Path, *sites: str) -> Trace:
 
 def test_for_whom_calls_wait(tmp_path: Path) -> None:
     """Of a call that ends at a time nothing tells what has ended it."""
-    times = BlockedTimes(asleep(tmp_path, LOCK, TIMED, GIL, SHARED, "__new_sem_wait@x.c:1 <- take@/a/x.c:3"))
-    assert times.is_for_thread.tolist() == [True, True, True, False, True]
-    assert times.is_timed.tolist() == [False, True, True, False, False]
-    assert times.is_for_process.tolist() == [False, False, False, True, False]
+    until = FUTEX.replace("@", " until a time@", 1)
+    sites = (LOCK, TIMED, GIL, SHARED, "__new_sem_wait@x.c:1 <- take@/a/x.c:3", FUTEX, until, READS, OF_SEVERAL)
+    times = BlockedTimes(asleep(tmp_path, *sites))
+    assert times.is_for_thread.tolist() == [True, True, True, False, True, True, True, True, False]
+    assert times.is_timed.tolist() == [False, True, True, False, False, False, True, True, False]
+    assert times.is_for_process.tolist() == [False, False, False, True, False, False, False, False, True]
 
 
 SLEEP = f"{NAP}python beat@/home/a/x.py:3"
@@ -82,10 +89,14 @@ SLEEP = f"{NAP}python beat@/home/a/x.py:3"
     [
         ((LOCK, SLEEP), "thread 1, time.sleep, called by beat (x.py:3)"), ((TIMED, SLEEP), ""),
         ((GIL, SLEEP), "thread 1, time.sleep, called by beat (x.py:3)"), ((SHARED, SLEEP), ""), ((SHARED, LOCK), ""),
+        ((OF_SEVERAL, SLEEP), ""), ((OF_SEVERAL, LOCK), ""),
+        ((FUTEX, SLEEP), "thread 1, time.sleep, called by beat (x.py:3)"),
         ((TIMED, LOCK), "thread 0, Lock.acquire, called by get (x.py:7)"), ((LOCK, TIMED), ""), ((TIMED, TIMED), ""),
         ((SLEEP, TIMED, LOCK), "thread 0, time.sleep, called by beat (x.py:3)"),
     ],
-    ids=["lock", "timed", "gil", "shared", "alone", "first", "second", "both", "sleep"],
+    ids=[
+        "lock", "timed", "gil", "shared", "alone", "several", "alone2", "futex", "first", "second", "both", "sleep",
+    ],
 )  # fmt: skip
 def test_who_is_waited_for(tmp_path: Path, sites: tuple[str, ...], culprit: str) -> None:
     """A thread that sleeps is late only if others clearly wait for threads of the process."""

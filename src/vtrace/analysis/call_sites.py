@@ -10,6 +10,8 @@ _BETWEEN = " <- "
 _HEADERS = ("/usr/include/", "/usr/lib/", "/include/c++/")
 _OF_LIBC = re.compile(r"^_*(GI_+)?(libc_|new_)?")
 """The prefixes of glibc's own symbols."""
+_BY_NUMBER = re.compile(r"^syscall\b")
+"""The function that makes a system call: the only one that is known to sleep is futex."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ def calls_of(text: str) -> tuple[str, ...]:
 
 
 def libc_name(call: str) -> str:
-    """The name of a function of libc, as programs call it."""
-    return _OF_LIBC.sub("", call.rpartition("@")[0])
+    """The name of a function of libc, as programs call it; of a system call by syscall: futex."""
+    return _BY_NUMBER.sub("futex", _OF_LIBC.sub("", call.rpartition("@")[0]))
 
 
 def sites_of(text: str) -> list[Site]:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECOND = 10**9
-_LOCKS = re.compile(r"sem_|pthread_(mutex|cond|barrier)_|mtx_|cnd_")
+_LOCKS = re.compile(r"sem_|pthread_(mutex|cond|barrier|rwlock)_|mtx_|cnd_|futex")
 """The beginning of the names of libc's functions of locks."""
-_TIMED = re.compile(r".*_(timed|clock)(wait|lock)")
+_TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
-_OF_PROCESSES = re.compile(r"_multiprocessing|/multiprocessing/synchronize\.py:")
-"""Python's locks between processes."""
+_OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
+"""Locks between processes: of Python, and those that the runtime knows."""
 _NO_STACK = 2
 """Calls of a site where threads are not sampled: the function that sleeps, and the place that calls it."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
@@ -139,7 +139,7 @@ class BlockedTimes(ProcessorWaits):
 
     @cached_property
     def is_for_process(self) -> Array:
-        """(times,) bool: the call waits for another process, by a lock of Python."""
+        """(times,) bool: the call waits for another process."""
         known = {site: any(map(_OF_PROCESSES.search, site)) for site in {*self.sites}}
         found: Array = self._in(_LOCKS) & np.array([known[site] for site in self.sites], bool)
         return found

@@ -55,8 +55,8 @@ class _Faults:
 @rule(
     FindingKind(
         "page_faults",
-        "time in the kernel for page faults of processes that take more than twice as many as they have pages: they "
-        "give [memory](memory.md) back and get it again",
+        "time in the kernel for page faults of processes that take more than twice as many as they have pages, mostly "
+        "since they give [memory](memory.md) back and get it again",
         action="allocate the memory once, and use it again",
     )
 )

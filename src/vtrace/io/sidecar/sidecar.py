@@ -45,6 +45,8 @@ BLOCKED = "blocked", 1
 analysis/processor_waits.py)."""
 PYTHON = "python "
 """The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""
+SHARED, TIMED = " for another process", " until a time"
+"""The ends of the name of the function that sleeps, where its arguments tell this."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

@@ -16,7 +16,8 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import NO_WAITS, UNMAPPED, Transcoded
-from vtrace.io.local.records import LOST_REASONS, MARKERS
+from vtrace.io.local.records import LOST_REASONS, MARKERS, SITE_SHARED, SITE_TIMED
+from vtrace.io.sidecar.sidecar import SHARED, TIMED
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
@@ -141,11 +142,19 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
-        sites={site: known.texts.get(site, "") for site in np.unique(blocked["site"]).tolist() if site},
+        sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},
         end_ns=process.end_ns if number == 0 else 0,
         missing=process.missing,
         usage=_usage(summary),
     )
+
+
+def _site(known: ProcessDefinitions, site: int) -> str:
+    """Returns the text of a call that slept. The flags of a record BLOCKED follow the name of the function."""
+    innermost, arrow, callers = known.texts.get(site & UNMAPPED, "").partition(" <- ")
+    function, at, place = innermost.rpartition("@")
+    words = SHARED * bool(site & SITE_SHARED) + TIMED * bool(site & SITE_TIMED)
+    return f"{function}{words}{at}{place}{arrow}{callers}"
 
 
 def _user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:
