@@ -50,8 +50,8 @@ class _SyncPart(SlicePart):
 
     def __init__(self, owner: SyncCalls[Any]) -> None:
         super().__init__(owner)
-        self.wanted = owner.region_kinds >= 0
-        self.wants_none = not self.wanted.any()
+        self.wanted = owner.wanted
+        self.wants_none = not owner.wanted.any()
         self.names = owner.events
         self.replay: Replay | KnownPaths | None = None
         self.events: dict[str, list[Array]] = {name: [] for name in self.names}
@@ -112,12 +112,13 @@ class SyncCalls(KeptSlices[Answer]):
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
         self.region_kinds = self.region_kinds_of(trace)
+        self.wanted = self.region_kinds >= 0
         ids = dict(zip(trace.attributes["name"].tolist(), trace.attributes["id"].tolist(), strict=True))
         wanted = self.attribute_names if self.attributes else ()
         self.attribute_ids = {number: ids[name] for number, name in enumerate(wanted) if name in ids}
 
     def configure(self, replay: Replay) -> None:
-        replay.want_slices_of(self.region_kinds >= 0)
+        replay.want_slices_of(self.wanted)
 
     def part(self, trace: Source, location: int) -> SlicePart:
         part = _SyncPart(self)

@@ -43,10 +43,10 @@ class Begins:
     def of(self, batch: Batch, ends: Array) -> Array:
         """The start (ns) for each end (rows of the batch); if the start is unknown, the time of the end itself."""
         begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
-        found = np.empty(len(ends), np.int64)
-        if len(begins) == len(ends) and not self.open and np.all(begins < ends) and np.all(begins[1:] > ends[:-1]):
-            return np.asarray(batch.time[begins])
-        at = 0
+        if len(begins) == len(ends) and not self.open and (begins < ends).all() and (begins[1:] > ends[:-1]).all():
+            found: Array = batch.time[begins]
+            return found
+        at, found = 0, np.empty(len(ends), np.int64)
         for i, end in enumerate(ends.tolist()):
             while at < len(begins) and begins[at] < end:
                 self.open.append(int(batch.time[begins[at]]))

@@ -32,6 +32,7 @@ _SYSTEM = ("/proc/", "/sys/")
 _MODES = 3
 """Number of OTF2's operation modes: READ 0, WRITE 1, FLUSH 2. Columns of counts and of times have this order."""
 _OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
+_KINDS = ("IoCreateHandle", "IoDestroyHandle", "IoDuplicateHandle", "IoSeek", *_OPERATION)
 _DONE = 1
 _POINT = np.dtype("u4, u8, i8, i8, u1, u8, u2")
 _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
@@ -43,15 +44,18 @@ class IoSystem:
     that is, before both MPI_Init and the program's first function."""
 
     def __init__(self, trace: Source) -> None:
+        self.ids, self.kinds = trace.definitions.ids["io_handles"], [number(kind) for kind in _KINDS]
+        self.layers = np.append(trace.io_handles["layer"], OTHER)
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
         self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
         """(regions + 1,) True for regions whose first call starts the program. The last row stands for
         undefined regions."""
-        self.mpi = bool((regions["activity"] == init).any())
         names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
         self.files = np.array([*(name.startswith(_SYSTEM) for name in names), False], bool)
         self.sockets = np.array([*(name.startswith("socket:") for name in names), False], bool)
+        self.waits = bool((regions["activity"] == init).any() and self.files.any())
+        """True: there are files of the system, and the program starts with MPI_Init or a function."""
 
 
 class IoPart(Part):
@@ -59,14 +63,12 @@ class IoPart(Part):
 
     def __init__(self, trace: Source, location: int, system: IoSystem) -> None:
         self.helper = bool(trace.locations["helper"][location])
-        self.system, self.began = system, not system.mpi
+        self.system, self.began = system, not system.waits
         self.early: set[int] = set()
         """Handles of the system's files that were opened before the program began."""
         self.sockets: set[int] = set()
         """Sockets that MPI uses inside its calls. MPI's exit handlers use them, too."""
-        self.ids = trace.definitions.ids["io_handles"]
-        self.layers = np.append(trace.io_handles["layer"], OTHER)
-        self.files = trace.io_handles["file"]
+        self.ids, self.layers, self.files = system.ids, system.layers, trace.io_handles["file"]
         self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
         """The number of operations in progress, by layer."""
         self.sums: dict[int, Array] = {}
@@ -75,6 +77,8 @@ class IoPart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
         self.look_for_begin(batch, replay)
+        if not batch.happened()[self.system.kinds].any():
+            return
         closed = batch.ref[batch.kind == number("IoDestroyHandle")]
         self.count(closed, np.ones(len(closed), np.int64), _CLOSES)
         kinds = {"IoCreateHandle": _OPENS, "IoSeek": _SEEKS}
@@ -182,10 +186,7 @@ class Io(Question[IoPart, Table]):
     """Answers Trace.io."""
 
     replay = True
-    kinds = frozenset(
-        "IoCreateHandle IoDestroyHandle IoDuplicateHandle IoSeek IoOperationBegin IoOperationComplete "
-        "IoOperationCancelled".split()
-    )
+    kinds = frozenset(_KINDS)
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)

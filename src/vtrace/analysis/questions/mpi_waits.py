@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.mpi_replay import Replayed
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, add_up
 from vtrace.io.archive.reader_abi import KINDS
 
 BOUNDS = ("mpi_latereceiver",)
@@ -119,18 +119,15 @@ def _lost(found: Replayed) -> Iterable[str]:
         yield f"{_many(sends, 'send')} and {_many(receives, 'receive')} without a partner: their waits are unknown"
     if calls := counts["unmatched_collectives"]:
         yield f"{_many(calls, 'collective operation')} not joined by all their processes: waits in them may be too low"
-    ranks = found.trace.processes["rank"]
-    silent = [int(rank) for row, rank in enumerate(ranks) if rank >= 0 and not _events(found, row)]
+    ranks, process = found.trace.processes["rank"], found.trace.places.process
+    events = add_up(process + 1, found.sums["events"], len(ranks) + 1)[1:]
+    silent = ranks[(ranks >= 0) & (events == 0)].tolist()
     if silent and len(silent) < np.count_nonzero(ranks >= 0):
         yield f"{_many(len(silent), 'rank')} without events (the first: {silent[0]}): waits for them are unknown"
     if found.full:
         yield "more than a million call paths: further calls count as those around them, and may miss waits"
     if flushed := int(found.sums["flushed"].sum()):
         yield f"{flushed / 1e9:.6g} s of writing the trace's buffers are neither useful time nor MPI"
-
-
-def _events(found: Replayed, process: int) -> int:
-    return int(found.sums["events"][found.trace.places.process == process].sum())
 
 
 def _clocks(found: Replayed) -> Iterable[str]:
