@@ -12,16 +12,35 @@ from pathlib import Path
 import pytest
 
 from support.tools import ROOT, need, unavailable
+from vtrace.timeline.saved_page import html_of
+from vtrace.timeline.viewer_site import ViewerSite
 
 PAGE = ROOT / "src" / "vtrace" / "timeline" / "page"
 CODE = sorted(path for path in PAGE.rglob("*") if path.suffix in (".js", ".css", ".html"))
+"""All that is served: each line and byte of it counts. The types are checked and not served, so they do not count."""
+CHECKED = sorted(path for path in PAGE.rglob("*") if path.is_file() and path not in CODE)
 
 
-def test_it_stays_small() -> None:
+def test_what_is_served_stays_small() -> None:
     lines = {path: len(path.read_text().splitlines()) for path in CODE}
     assert sum(lines.values()) <= 6000
     assert sum(path.stat().st_size for path in CODE) <= 320_000
     assert [path.name for path, count in lines.items() if count > 400] == []
+
+
+def test_all_is_served_but_what_is_checked_only() -> None:
+    """By vtrace view, and the modules in a saved page."""
+    site, saved = ViewerSite([]), html_of(PAGE, {}, b"").decode()
+    served = {path for path in (*CODE, *CHECKED) if site.answer(_address(path), {}, lambda: True)}
+    kept = {path for path in (*CODE, *CHECKED) if f'"vtrace/{_address(path)}":' in saved}
+    assert served == {*CODE}
+    assert kept == {path for path in CODE if path.suffix == ".js"}
+    assert [path.name for path in CHECKED] == ["jsconfig.json", "types.d.ts"]
+
+
+def _address(path: Path) -> str:
+    name = path.relative_to(PAGE).as_posix()
+    return "" if name == "index.html" else name
 
 
 def test_it_makes_no_markup_of_texts_and_asks_no_other_server() -> None:

@@ -155,14 +155,14 @@ export class App {
     }, wait);
   }
 
-  /** The traces that the window touches, each with its rows on the screen and its part of the window. */
+  /** The traces that the window touches. @returns {Generator<InWindow>} */
   * tracesInWindow() {
     const l = this.layout;
     for (const [number, trace] of this.traces.entries()) {
       const part = l.parts[number], shown = visible(l, this.store.state.scroll, part).map((row) => part.rows[row]);
       const window = windowOf(this, number);
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
-      if (end > begin) yield {number, trace, part, shown, window, begin, end};
+      if (end > begin) yield {number, trace, part, shown, keys: shown.map((row) => row.key), window, begin, end};
     }
   }
 
@@ -180,33 +180,33 @@ export class App {
   /** Requests all data but tiles and calls, once the window rests. */
   refreshRest() {
     const {state} = this.store, l = this.layout;
-    for (const {number, trace, part, shown, begin, end} of this.tracesInWindow()) {
-      this.askLinks(number, part.rows, part.id, begin, end);
-      if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
-      if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
+    for (const at of this.tracesInWindow()) {
+      const {number, trace} = at;
+      this.askLinks(at);
+      if (trace.meta.samples && state.samples) this.askLeaves(at);
+      if (state.rare !== 'none') this.askRare(at);
       else [trace.rare, trace.rareLines] = [undefined, []];
-      if (trace.meta.offCore && state.processor) this.askOffCore(number, shown.map((row) => row.key), begin, end);
-      if (state.order) this.askSums(number, begin, end);
-      if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
+      if (trace.meta.offCore && state.processor) this.askOffCore(at);
+      if (state.order) this.askSums(number, at.begin, at.end);
+      if (state.curve) this.askCurves(at);
       else [trace.curves, trace.curveLines] = [undefined, []];
-      if (state.search) this.askFound(number, part.rows, part.id, begin, end);
+      if (state.search) this.askFound(at);
       else trace.found = undefined;
       this.askTicks(number);
     }
     this.askPane(l);
   }
 
-  /** Requests messages and collective operations. @param {number} number @param {Row[]} rows @param {string} keys
-   * @param {number} begin @param {number} end */
-  async askLinks(number, rows, keys, begin, end) {
-    const {state} = this.store, trace = this.traces[number], isOne = rows.length > MOST_LINKED;
+  /** Requests messages and collective operations. @param {InWindow} at */
+  askLinks({number, trace, part: {rows, id}, begin, end}) {
+    const {state} = this.store, isOne = rows.length > MOST_LINKED;
     const words = {trace: number, rows: isOne ? keyFor(rows) : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
     if (!words.rows) return;
     const mine = (trace.messagesAsked = {});
     const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
       if (trace.messagesAsked !== mine) return; // a newer request
-      [trace.messages, trace.messagesRows, trace.messagesOf] = [found, isOne && found?.notes.bundled ? '' : keys, state];
+      [trace.messages, trace.messagesRows, trace.messagesOf] = [found, isOne && found?.notes.bundled ? '' : id, state];
       if (!trace.messagesRows) trace.crowded = found?.notes.messages > 0;
       this.redraw();
     });
@@ -216,23 +216,22 @@ export class App {
     });
   }
 
-  /** The words of a request about rows, and the bins of a pixel. @param {number} trace @param {string[]} keys @param {number} begin
-   * @param {number} end @param {number} most bins @param {number} [width] px of the window */
-  binned(trace, keys, begin, end, most, width = this.layout.width) {
+  /** The words of a request about rows, and the bins of a pixel. @param {InWindow} at @param {number} most bins @param {number} [width] px of the window */
+  binned({number, keys, begin, end}, most, width = this.layout.width) {
     const {state} = this.store, bins = Math.max(1, Math.min(most, Math.round((width * (end - begin)) / (state.end - state.begin))));
-    return {words: {trace, rows: keys.join(','), from: begin, to: end, bins}, index: new Map(keys.map((key, at) => [key, at]))};
+    return {words: {trace: number, rows: keys.join(','), from: begin, to: end, bins}, index: new Map(keys.map((key, at) => [key, at]))};
   }
 
-  /** Requests the sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
-  async askLeaves(number, keys, begin, end) {
-    const {words, index} = this.binned(number, keys, begin, end, 2048, this.width), found = await this.client.table('leaves', words, `leaves ${number}`);
-    if (found) this.traces[number].leaves = {index, region: found.columns.region, bins: words.bins, begin, end};
+  /** Requests the sampled functions of rows. @param {InWindow} at */
+  async askLeaves(at) {
+    const {trace, number, begin, end} = at, {words, index} = this.binned(at, 2048, this.width), found = await this.client.table('leaves', words, `leaves ${number}`);
+    if (found) trace.leaves = {index, region: found.columns.region, bins: words.bins, begin, end};
     this.redraw();
   }
 
-  /** Requests outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
-  async askRare(number, keys, begin, end) {
-    const {words, index} = this.binned(number, keys, begin, end, 4096), trace = this.traces[number];
+  /** Requests outliers and waits. @param {InWindow} at */
+  async askRare(at) {
+    const {trace, number} = at, {words, index} = this.binned(at, 4096);
     const found = await this.client.table('rare', {...words, every: this.store.state.rare === 'all' ? 1 : 0}, `rare ${number}`);
     if (!found || this.store.state.rare === 'none') return;
     trace.rare = {index, columns: found.columns};
@@ -240,19 +239,19 @@ export class App {
     this.redraw();
   }
 
-  /** Requests the times off the processor. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
-  async askOffCore(number, keys, begin, end) {
-    const {words, index} = this.binned(number, keys, begin, end, 4096), found = await this.client.table('processor', words, `processor ${number}`);
-    if (found) this.traces[number].offCore = {index, columns: found.columns, texts: found.notes.texts, bins: words.bins, begin, end};
+  /** Requests the times off the processor. @param {InWindow} at */
+  async askOffCore(at) {
+    const {trace, number, begin, end} = at, {words, index} = this.binned(at, 4096), found = await this.client.table('processor', words, `processor ${number}`);
+    if (found) trace.offCore = {index, columns: found.columns, texts: found.notes.texts, bins: words.bins, begin, end};
     this.redraw();
   }
 
-  /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
-  async askCurves(number, keys, begin, end) {
-    const trace = this.traces[number], name = this.store.state.curve;
+  /** Requests the counter below rows. @param {InWindow} at */
+  async askCurves(at) {
+    const {trace, number, begin, end} = at, name = this.store.state.curve;
     const counter = trace.meta.counters.findIndex((one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
-    const {words, index} = this.binned(number, keys, begin, end, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
+    const {words, index} = this.binned(at, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
     if (!found || this.store.state.curve !== name) return;
     const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
     trace.curves = {index, low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
@@ -294,15 +293,14 @@ export class App {
     this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
-  /** Requests the calls that a search finds. @param {number} number @param {Row[]} rows @param {string} keys
-   * @param {number} begin @param {number} end */
-  async askFound(number, rows, keys, begin, end) {
-    const trace = this.traces[number], {search, exact} = this.store.state;
+  /** Requests the calls that a search finds. @param {InWindow} at */
+  async askFound({number, trace, part: {rows, id}, begin, end}) {
+    const {search, exact} = this.store.state;
     const words = {trace: number, text: search, exact: exact ? 1 : 0, rows: rows.map((row) => keyFor([row])).join(','), from: begin, to: end, bins: SEARCH_BINS};
     const found = await this.client.table('search', words, `search ${number}`);
     if (!found || search !== this.store.state.search) return;
     trace.found = found;
-    trace.foundAt = {rows: keys, bins: SEARCH_BINS, begin, end};
+    trace.foundAt = {rows: id, bins: SEARCH_BINS, begin, end};
     this.redraw();
     this.settle();
   }

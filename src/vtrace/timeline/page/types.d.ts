@@ -53,6 +53,18 @@ interface TraceData {
   foundAt?: {rows: string, bins: number, begin: number, end: number};
 }
 
+/** A trace that the window touches. */
+interface InWindow {
+  number: number; // of the trace
+  trace: TraceData;
+  part: Part;
+  shown: Row[]; // on the screen
+  keys: string[]; // of these rows
+  window: Span; // in the time of the trace
+  begin: number; // of the window inside the trace
+  end: number;
+}
+
 /** Rows of a trace, the pinned ones first. */
 interface Part {
   rows: Row[];

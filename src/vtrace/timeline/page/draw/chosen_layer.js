@@ -6,8 +6,7 @@ import {seen} from './layout.js';
 
 const BAR = 5, THIN = 4, NEAR = 12, LABEL = 140;
 
-/** @param {App} app @param {CanvasSurface} s
- * @param {Layout} l @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s @param {Layout} l @param {any} paper */
 export function drawChosen(app, s, l, paper) {
   const {picks, scroll, notes} = app.store.state;
   for (const [trace, part] of l.parts.entries()) {

@@ -20,8 +20,7 @@ export function layout(state, traces, width, height, wanted) {
   const pins = every.reduce((sum, {pinned}) => sum + pinned.length, 0), count = every.reduce((sum, {pinned, others}) => sum + pinned.length + others.length, 0);
   const pinHigh = Math.min((bottom - AXIS) / 2 / Math.max(1, pins), Math.max(PINNED, rowHeight(count, bottom - AXIS - gaps * traces.length, state.zoom)));
   const band = Math.round(pins * pinHigh), room = (bottom - AXIS - band) / traces.length - gaps;
-  /** @type {Part[]} */
-  const parts = [];
+  const parts = /** @type {Part[]} */ ([]);
   let begin = 0, pinTop = 0;
   for (const [number, trace] of traces.entries()) {
     begin += gaps;

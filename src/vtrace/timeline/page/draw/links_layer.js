@@ -57,8 +57,7 @@ function drawBundles(s, v, {columns: c}, {ends, places, labels}) {
 
 /** The heads of arrows at the ends of lines, as lines. @param {number[]} ends */
 function arrows(ends) {
-  /** @type {number[]} */
-  const found = [];
+  const found = /** @type {number[]} */ ([]);
   for (let at = 0; at < ends.length; at += 4) {
     const [x0, y0, x1, y1] = ends.slice(at, at + 4), length = Math.hypot(x1 - x0, y1 - y0);
     if (length < 8) continue;

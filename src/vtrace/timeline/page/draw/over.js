@@ -56,8 +56,7 @@ function selectedRows(app, l) {
   return found.length ? found.filter(([y0, y1]) => y1 > y0) : [[l.top, l.bottom]];
 }
 
-/** @param {App} app @param {CanvasSurface} s
- * @param {Layout} l @param {SampleName} sample @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s @param {Layout} l @param {SampleName} sample @param {any} paper */
 function drawSample(app, s, l, sample, paper) {
   const window = windowOf(app, sample.trace), x = l.left + ((sample.time - window.begin) / (window.end - window.begin)) * l.width;
   if (x < l.left || x > l.left + l.width) return;
@@ -70,8 +69,7 @@ function drawSample(app, s, l, sample, paper) {
   if (below?.samples && app.store.state.row === `${sample.trace}:l${sample.location}`) s.line(x, below.sampled.top, x, below.sampled.bottom, paper.pick, 2);
 }
 
-/** @param {App} app @param {CanvasSurface} s
- * @param {Layout} l @param {any} paper */
+/** @param {App} app @param {CanvasSurface} s @param {Layout} l @param {any} paper */
 function drawCall(app, s, l, paper) {
   const {call, row, scroll} = app.store.state;
   if (!call) return;

@@ -9,8 +9,7 @@ export const COLOURS = [0xe07b00, 0x5b7fb0];
 /** Thinner rows have no room below their colours, px. */
 const LEAST = 3, ROOMY = 8;
 
-/** @param {Surface} s @param {any} paper
- * @param {OffCore | undefined} off @param {string} key of the row
+/** @param {Surface} s @param {any} paper @param {OffCore | undefined} off @param {string} key of the row
  * @param {RowBox} row */
 export function drawOffCore(s, paper, off, key, row) {
   if (!off || row.h < LEAST) return;

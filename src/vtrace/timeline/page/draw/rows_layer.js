@@ -35,8 +35,7 @@ function hue(paint, region) {
 
 /** Draws a part of a tile in a row.
  * @param {Surface} s @param {Paint} paint
- * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part
- * @param {RowBox} row */
+ * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part @param {RowBox} row */
 export function drawTile(s, paint, part, row) {
   const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
   const base = part.number * BINS;
@@ -166,8 +165,7 @@ function paintColumn(s, paint, column, row) {
 }
 
 /** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
- * @param {Surface} s @param {Paint} paint @param {Calls} calls
- * @param {RowBox} row
+ * @param {Surface} s @param {Paint} paint @param {Calls} calls @param {RowBox} row
  * @param {number} from ns: the part to draw @param {number} to */
 export function drawCalls(s, paint, calls, row, from, to) {
   const scale = row.width / (row.end - row.begin);
@@ -182,8 +180,7 @@ export function drawCalls(s, paint, calls, row, from, to) {
 }
 
 /** Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
- * @param {Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
- * @param {RowBox} row
+ * @param {Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time @param {RowBox} row
  * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: Places}} how
  *   ink: the colour of a name; places: those of all labels */
 export function labelCalls(s, pieces, row, {name, ink, places}) {
@@ -217,9 +214,7 @@ export function callsPart(row) {
   return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
 }
 
-/** @param {Surface} s @param {any} paper @param {Curves} curves
- * @param {string} key of the row
- * @param {RowBox} row */
+/** @param {Surface} s @param {any} paper @param {Curves} curves @param {string} key of the row @param {RowBox} row */
 export function drawCurve(s, paper, curves, key, row) {
   const number = curves.index.get(key), {least, most} = curves.scale;
   if (number === undefined || !(least <= most)) return;
@@ -279,10 +274,8 @@ function squares(rare) {
 }
 
 /** Draws a thin mark for each function; recorded calls are drawn above the marks.
- * @param {Surface} s @param {Paint} paint
- * @param {Leaves | undefined} leaves @param {string} key of the row
- * @param {RowBox} row
- * @param {number} from ns: the part to draw @param {number} to */
+ * @param {Surface} s @param {Paint} paint @param {Leaves | undefined} leaves @param {string} key of the row
+ * @param {RowBox} row @param {number} from ns: the part to draw @param {number} to */
 export function drawLeaves(s, paint, leaves, key, row, from, to) {
   if (!leaves) return;
   const scale = row.width / (row.end - row.begin), thin = row.h >= 6 ? Math.ceil(row.h * 0.4) : row.h;

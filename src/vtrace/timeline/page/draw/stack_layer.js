@@ -22,8 +22,7 @@ function onScreen(calls, pane, each) {
   }
 }
 
-/** @param {Surface} s @param {Paint} paint @param {Calls} calls
- * @param {Pane} pane */
+/** @param {Surface} s @param {Paint} paint @param {Calls} calls @param {Pane} pane */
 export function fillStack(s, paint, calls, pane) {
   onScreen(calls, pane, (at, x0, x1, y) => {
     s.fill(x0, y, Math.max(1, x1 - x0 - 0.5), STACK_ROW - 1, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
@@ -73,8 +72,7 @@ export function deepest(calls) {
 }
 
 /** Draws curves of counters below `top`, each with its name, lowest and highest value.
- * @param {Surface} s @param {Table} table
- * @param {Pane} pane @param {any} paper */
+ * @param {Surface} s @param {Table} table @param {Pane} pane @param {any} paper */
 export function drawCounters(s, table, pane, paper) {
   const {series, time, value} = table.columns;
   table.notes.series.forEach((/** @type {any} */ one, /** @type {number} */ number) => {
@@ -86,8 +84,7 @@ export function drawCounters(s, table, pane, paper) {
     }
     if (low > high) return;
     const scale = (CURVE - 8) / (high - low || 1);
-    /** @type {number[]} */
-    const points = [];
+    const points = /** @type {number[]} */ ([]);
     for (let at = 0; at < series.length; at += 1) {
       if (series[at] !== number || !Number.isFinite(value[at])) continue;
       const x = Math.max(pane.left, Math.min(pane.left + pane.width, pane.x(time[at])));

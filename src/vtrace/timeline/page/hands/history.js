@@ -8,8 +8,7 @@ const PAUSE = 600;
 /** The address changes this many ms after the last change, since a change takes browsers milliseconds. */
 const WRITE = 150;
 
-/** @param {App} app @param {(state: State) => string} fragment
- * @param {(text: string) => Partial<State>} values */
+/** @param {App} app @param {(state: State) => string} fragment @param {(text: string) => Partial<State>} values */
 export function installHistory(app, fragment, values) {
   const {store} = app;
   const whole = {begin: store.state.begin, end: store.state.end, row: store.state.row};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A counter of all rows over time.
 
+import {binAt} from './time.js';
+
 /** The lowest and the highest value of all rows, since all curves have one scale.
  * @param {ArrayLike<number>} low @param {ArrayLike<number>} high */
 export function scaleOf(low, high) {
@@ -15,10 +17,8 @@ export function scaleOf(low, high) {
 /** The values of a row at a time. @param {Curves | undefined} curves @param {string} key @param {number} time
  * @returns {{low: number, mean: number, high: number} | undefined} undefined: no values */
 export function valueAt(curves, key, time) {
-  const row = curves?.index.get(key);
-  if (!curves || row === undefined || time < curves.begin || time >= curves.end) return undefined;
-  const at = row * curves.bins + Math.floor(((time - curves.begin) / (curves.end - curves.begin)) * curves.bins);
-  return Number.isNaN(curves.mean[at]) ? undefined : {low: curves.low[at], mean: curves.mean[at], high: curves.high[at]};
+  const at = binAt(curves, key, time);
+  return !curves || at < 0 || Number.isNaN(curves.mean[at]) ? undefined : {low: curves.low[at], mean: curves.mean[at], high: curves.high[at]};
 }
 
 /** The values at a time as text. @param {Curves | undefined} curves @param {string} key @param {number} time */

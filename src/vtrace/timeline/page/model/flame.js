@@ -13,10 +13,8 @@ export function boxes(paths, root, least) {
   for (let path = 1; path < n; path += 1) if (parent[path] >= 0) children[parent[path]].push(path);
   let whole = root ? inclusive[root] : 0;
   if (!root) for (const path of children[0] ?? []) whole += inclusive[path];
-  /** @type {{path: number, x: number, width: number, depth: number}[]} */
-  const found = [];
-  /** @type {[number, number][]} */
-  const open = [];
+  const found = /** @type {{path: number, x: number, width: number, depth: number}[]} */ ([]);
+  const open = /** @type {[number, number][]} */ ([]);
   /** @param {number[]} of @param {number} x */
   const place = (of, x) => {
     let at = x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times in which the threads of rows could run but waited for a processor, or slept.
 
-import {duration} from './time.js';
+import {binAt, duration} from './time.js';
 
 export const READY = 0, BLOCKED = 1;
 
@@ -26,8 +26,8 @@ function stepOf(share) {
 
 /** Words about a row at a time, '' for none. @param {OffCore | undefined} off @param {string} key @param {number} time */
 export function offCoreText(off, key, time) {
-  const row = off?.index.get(key);
-  if (!off || row === undefined || time < off.begin || time >= off.end) return '';
+  const bin = binAt(off, key, time), row = off?.index.get(key);
+  if (!off || bin < 0) return '';
   const c = off.columns, words = [];
   for (const [kind, name] of [[READY, 'waits for a processor'], [BLOCKED, 'blocked']]) {
     let best = -1;
@@ -35,7 +35,6 @@ export function offCoreText(off, key, time) {
       if (c.row[at] !== row || c.kind[at] !== kind || c.begin[at] > time || c.end[at] <= time) continue;
       if (best < 0 || c.end[at] - c.begin[at] < c.end[best] - c.begin[best]) best = at;
     }
-    const bin = row * off.bins + Math.floor(((time - off.begin) / (off.end - off.begin)) * off.bins);
     const share = (kind === READY ? c.ready : c.blocked)[bin];
     if (best >= 0) words.push(`${name} ${duration(c.ns[best])} of ${duration(c.end[best] - c.begin[best])}${c.text[best] ? ` in ${off.texts[c.text[best]]}` : ''}`);
     else if (share) words.push(`${name} ${Math.round(share / 2.55)} % of the time here`);

@@ -43,8 +43,7 @@ function joined(rows, shares, apart) {
 /** The numbers of alike rows, each cluster with the row first to which the others are alike.
  * @param {Float64Array[]} shares by row and region @param {number} near @returns {number[][]} */
 export function clusters(shares, near) {
-  /** @type {number[][]} */
-  const found = [];
+  const found = /** @type {number[][]} */ ([]);
   for (const [at, mine] of shares.entries()) {
     const known = found.find(([first]) => distance(shares[first], mine) <= near);
     if (known) known.push(at);

@@ -6,11 +6,9 @@ import {NO_LEVEL} from './tiles.js';
 /** The rows of a trace.
  * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
  * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread
- * @param {number} trace
- * @returns {Row[]} */
+ * @param {number} trace @returns {Row[]} */
 export function rowsOf(rows, finest, fold, open, trace) {
-  /** @type {Row[]} */
-  const found = [];
+  const found = /** @type {Row[]} */ ([]);
   for (const group of grouped(rows, fold, open)) {
     const {places, kind} = group;
     const process = rows.processes[places[0]];
@@ -119,8 +117,7 @@ export function keyFor(rows) {
 
 /** The key of a row of places: r0-3_6-6. @param {number[]} places ascending */
 export function keyOf(places) {
-  /** @type {[number, number][]} */
-  const found = [];
+  const found = /** @type {[number, number][]} */ ([]);
   for (const place of places) {
     const last = found.at(-1);
     if (last && last[1] === place - 1) last[1] = place;
@@ -134,8 +131,7 @@ export function keyOf(places) {
 export function fitted(rows, most) {
   if (rows.length <= most || rows.some((row) => row.key.startsWith('n'))) return rows;
   const each = Math.ceil(rows.length / Math.max(1, most));
-  /** @type {Row[]} */
-  const found = [];
+  const found = /** @type {Row[]} */ ([]);
   for (let at = 0, next = 0; at < rows.length; at = next) {
     next = at + 1;
     if (rows[at].alike) { // it stands for others already

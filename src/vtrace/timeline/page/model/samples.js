@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Samples: the functions that rows show where no call was recorded, and the room of call stacks in the pane.
 
+import {binAt} from './time.js';
+
 /** Neighbouring bins of a row with the same function, as times. @param {Leaves} leaves @param {string} key
  * @returns {{region: number, begin: number, end: number}[]} */
 export function runs(leaves, key) {
   const {index, region, bins, begin, end} = leaves, row = index.get(key), wide = (end - begin) / bins;
-  /** @type {{region: number, begin: number, end: number}[]} */
-  const found = [];
+  const found = /** @type {{region: number, begin: number, end: number}[]} */ ([]);
   if (row === undefined) return found;
   for (let bin = 0, stop = 0; bin < bins; bin = stop) {
     const one = region[row * bins + bin];
@@ -18,10 +19,7 @@ export function runs(leaves, key) {
 
 /** The function of a row at a time, -1: none. @param {Leaves | undefined} leaves @param {string} key @param {number} time */
 export function leafAt(leaves, key, time) {
-  const row = leaves?.index.get(key);
-  if (!leaves || row === undefined || time < leaves.begin || time >= leaves.end) return -1;
-  const bin = Math.floor(((time - leaves.begin) / (leaves.end - leaves.begin)) * leaves.bins);
-  return leaves.region[row * leaves.bins + bin] - 1;
+  return (leaves?.region[binAt(leaves, key, time)] ?? 0) - 1;
 }
 
 /** Heights in the pane: of recorded calls, of the stacks of samples below, and the top of counters. Counters get the
@@ -38,8 +36,7 @@ export function paneHeights(room, calls, samples, counters) {
  * with some of the time fit; inner: the innermost levels that do not fit.
  * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit */
 export function hiddenLevels({begin, end, depth}, rows) {
-  /** @type {number[]} */
-  const times = [];
+  const times = /** @type {number[]} */ ([]);
   for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + end[at] - begin[at];
   const fit = Math.max(1, Math.floor(rows));
   const deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;

@@ -39,8 +39,7 @@ export function step(least) {
 
 /** The lines of an axis and their texts. If times are long, only the first line has its time, and the others the time
  * since the first.
- * @param {number} begin @param {number} end @param {number} most lines
- * @returns {{time: number, text: string}[]} */
+ * @param {number} begin @param {number} end @param {number} most lines @returns {{time: number, text: string}[]} */
 export function ticks(begin, end, most) {
   const wide = step((end - begin) / Math.max(1, most));
   const first = Math.ceil(begin / wide) * wide;
@@ -67,6 +66,13 @@ export function clamped({begin, end}, length) {
   const wide = Math.max(SHORTEST, Math.min(Math.round(end - begin), Math.max(length, SHORTEST)));
   const first = Math.round(Math.max(0, Math.min(begin, Math.max(length, SHORTEST) - wide)));
   return {begin: first, end: first + wide};
+}
+
+/** The place of a row's bin at a time among values by row and bin; -1: none.
+ * @param {{index: Map<string, number>, bins: number, begin: number, end: number} | undefined} of @param {string} key @param {number} time */
+export function binAt(of, key, time) {
+  const row = of?.index.get(key);
+  return !of || row === undefined || time < of.begin || time >= of.end ? -1 : row * of.bins + Math.floor(((time - of.begin) / (of.end - of.begin)) * of.bins);
 }
 
 /** Zooms by a factor (< 1: in) around a time. @param {Span} window @param {number} factor @param {number} at */

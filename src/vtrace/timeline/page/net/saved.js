@@ -85,6 +85,14 @@ export class SavedClient extends Client {
     return this.parts.of(`${trace} calls`, (bytes) => new SavedCalls(unpacked(decoded(bytes)).ints, locations, (region) => regions.get(region)?.name ?? ''));
   }
 
+  /** Columns by bins of the saved window as columns by bins of another one. @param {number} trace @param {Table} found @param {string[]} names
+   * @param {any} words of the request @param {number} [none] of bins without a value */
+  again(trace, found, names, words, none = 0) {
+    const {units, meta} = this.rows[trace], rows = this.rows[trace].unitsOf(words.rows);
+    const known = (/** @type {number} */ value) => (none === 0 ? value > 0 : !Number.isNaN(value));
+    return Object.fromEntries(names.map((name) => [name, resampled(found.columns[name], found.columns[name].length / units, meta.saved, words, {rows, known, none})]));
+  }
+
   /** All messages of the file. @param {number} trace */
   messages(trace) {
     return this.parts.of(`${trace} messages`, (bytes) => messageTable(unpacked(decoded(bytes)).ints));
@@ -131,27 +139,21 @@ const TABLES = {
     return {columns: {...taken(found.columns, order), row: Float64Array.from(order, (at) => row.get(location[at]) ?? 0)}, notes: found.notes};
   },
   leaves: async (client, trace, words) => {
-    const found = await client.parts.table(`${trace} leaves`), of = client.rows[trace];
-    if (!found) return undefined;
-    const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => value > 0, none: 0};
-    return {columns: {region: resampled(found.columns.region, found.columns.region.length / of.units, of.meta.saved, words, how)}, notes: {}};
+    const found = await client.parts.table(`${trace} leaves`);
+    return found && {columns: client.again(trace, found, ['region'], words), notes: {}};
   },
   processor: async (client, trace, words) => {
     const found = await client.parts.table(`${trace} processor`), of = client.rows[trace];
     if (!found) return undefined;
-    const rows = of.unitsOf(words.rows), how = {rows, known: (/** @type {number} */ value) => value > 0, none: 0};
-    const {ready, blocked, ...single} = found.columns, bins = ready.length / of.units;
+    const rows = of.unitsOf(words.rows), {ready, blocked, ...single} = found.columns;
     const rowOf = new Map(rows.flatMap((units, at) => (units.length === 1 ? [/** @type {[number, number]} */ ([units[0].unit, at])] : [])));
     const kept = Array.from(single.row, (_, at) => at).filter((at) => rowOf.has(single.row[at]));
     const columns = {...taken(single, kept), row: Float64Array.from(kept, (at) => rowOf.get(single.row[at]) ?? 0)};
-    return {columns: {...columns, ready: resampled(ready, bins, of.meta.saved, words, how), blocked: resampled(blocked, bins, of.meta.saved, words, how)}, notes: found.notes};
+    return {columns: {...columns, ...client.again(trace, found, ['ready', 'blocked'], words)}, notes: found.notes};
   },
   curves: async (client, trace, words) => {
-    const found = await client.parts.table(`${trace} curves ${words.counter}`), of = client.rows[trace];
-    if (!found) return undefined;
-    const how = {rows: of.unitsOf(words.rows), known: (/** @type {number} */ value) => !Number.isNaN(value), none: NaN};
-    const columns = Object.fromEntries(['low', 'mean', 'high'].map((name) => [name, resampled(found.columns[name], found.notes.bins, of.meta.saved, words, how)]));
-    return {columns, notes: {bins: words.bins, lines: found.notes.lines}};
+    const found = await client.parts.table(`${trace} curves ${words.counter}`);
+    return found && {columns: client.again(trace, found, ['low', 'mean', 'high'], words, NaN), notes: {bins: words.bins, lines: found.notes.lines}};
   },
   sums: async (client, trace, {text, exact}) => {
     const {search = '', exact: whole = false} = values(client.state);

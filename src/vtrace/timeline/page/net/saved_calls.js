@@ -18,8 +18,7 @@ export class SavedCalls {
     let at = 0;
     locations.forEach((location, number) => {
       const first = at, last = first + ints.count[number];
-      /** @type {number[]} */
-      const open = [];
+      const open = /** @type {number[]} */ ([]);
       for (let time = 0; at < last; at += 1) {
         time += ints.step[at];
         [this.begin[at], this.end[at], this.exclusive[at]] = [time, time + ints.time[at], ints.time[at] - ints.inside[at]];
@@ -46,8 +45,7 @@ export class SavedCalls {
    * @param {number} begin @param {number} end */
   within(location, begin, end) {
     const first = this.from(location, begin), last = this.from(location, end);
-    /** @type {number[]} */
-    const around = [];
+    const around = /** @type {number[]} */ ([]);
     const start = this.places.get(location)?.[0] ?? 0;
     for (let at = first > start ? first - 1 : -1; at >= 0; at = this.parent[at]) if (this.end[at] > begin) around.unshift(at);
     return [...around, ...Array.from({length: last - first}, (_, n) => first + n)];
@@ -114,8 +112,7 @@ export class SavedCalls {
     const lower = String(text).toLowerCase(), marks = new Uint8Array(rows.length * bins), histogram = new Float64Array(64);
     const wanted = new Set([...regions].filter(([, one]) => (Number(exact) ? one.name === text : one.name.toLowerCase().includes(lower))).map(([row]) => row));
     let count = 0, total = 0;
-    /** @type {Brief[]} */
-    let longest = [];
+    let longest = /** @type {Brief[]} */ ([]);
     rows.forEach((locations, row) => locations.forEach((location) => {
       for (const at of this.within(location, from, to)) {
         if (!wanted.has(this.region[at])) continue;

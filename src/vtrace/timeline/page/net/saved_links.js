@@ -22,8 +22,7 @@ export function taken(columns, rows) {
 /** @param {Record<string, Float64Array>} all of messageTable @param {Asked} asked */
 export function messagesOf(all, asked) {
   const {sender, receiver, send, receive, bytes, tag, comm} = all, {rows, from, to} = asked;
-  /** @type {number[]} */
-  const inside = [];
+  const inside = /** @type {number[]} */ ([]);
   let size = 0;
   for (let at = 0; at < send.length; at += 1) {
     if (Math.min(send[at], receive[at]) >= to || Math.max(send[at], receive[at]) < from || bytes[at] < asked.smallest) continue;

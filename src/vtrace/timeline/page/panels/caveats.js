@@ -5,8 +5,7 @@ import {button, byId, element, fill} from './dom.js';
 
 /** @type {Set<string>} */
 const known = new Set();
-/** @type {string[]} */
-let shown = [];
+let shown = /** @type {string[]} */ ([]);
 
 /** Shows lines that have not been shown before. @param {string[]} lines */
 export function addCaveats(lines) {

@@ -18,8 +18,7 @@ export function flame(app, found, trace) {
   let root = 0;
   const said = hint('Click a box to enlarge the box, again to show all.');
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
-    /** @type {ReturnType<typeof boxes>} */
-    let shown = [];
+    let shown = /** @type {ReturnType<typeof boxes>} */ ([]);
     const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph; arrow keys go from box to box, Enter enlarges; the profile has the numbers'});
     let focused = -1;
     const draw = () => {
