@@ -93,6 +93,28 @@ def test_findings_come_first(steps: Callable[..., Viewer], slow_step: tuple[Path
     assert ("pick=" in view.state, texts(view, "#picked")) == (False, [""])
 
 
+def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
+    """A link to a finding shows the findings again, not the panel of its call; so does Back."""
+    view = steps()
+    click(view, of_slow_step(view))
+    assert "call=" in view.state
+    link = steps(view.run("return location.hash"))
+    assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
+    assert link.state == view.state
+    link.press("Call")
+    assert link.facts()["region"] == "work"
+    link.press("Findings")
+    link.settled()  # the click is a step of its own
+    link.click(link.x(sum(link.window) / 2), link.row(0))
+    assert "panel=call" in link.state
+    link.page.driver.back()
+    link.settled()
+    assert link.state == view.state
+    assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
+    link.click(link.x(sum(link.window) / 2), link.row(0))
+    assert "panel=call" in link.state
+
+
 def quiet(where: Path) -> None:
     """Writes an archive with a call that is no loss."""
     archive = Foreign(where)
