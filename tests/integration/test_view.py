@@ -115,7 +115,7 @@ def test_a_call(viewer: Callable[[str], Viewer]) -> None:
     assert facts["start"].replace("\u202f", "") == "0.000104000 s"
     assert facts["duration"] == "3 us (3,000 ns)"
     assert facts["call"] == "21 of 100 on this row"
-    assert "8 bytes in 1 messages" in facts["received"]
+    assert facts["received"] == "8 bytes in 1 message"
     assert "tag 20" in view.panel()
     view.key("m")
     assert (view.facts()["region"], view.facts()["row"]) == ("MPI_Send", "process 0")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import vtrace
-from support.synthetic_runs import stepping, viewed
+from support.synthetic_runs import grid, stepping, viewed
 from support.synthetic_runs.archives import Foreign
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
@@ -91,6 +91,28 @@ def test_findings_come_first(steps: Callable[..., Viewer], slow_step: tuple[Path
     assert "selected rows" in view.panel()
     view.key("\ue00c")  # Escape
     assert ("pick=" in view.state, texts(view, "#picked")) == (False, [""])
+
+
+def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
+    """A link to a finding shows the findings again, not the panel of its call; so does Back."""
+    view = steps()
+    click(view, of_slow_step(view))
+    assert "call=" in view.state
+    link = steps(view.run("return location.hash"))
+    assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
+    assert link.state == view.state
+    link.press("Call")
+    assert link.facts()["region"] == "work"
+    link.press("Findings")
+    link.settled()  # the click is a step of its own
+    link.click(link.x(sum(link.window) / 2), link.row(0))
+    assert "panel=call" in link.state
+    link.page.driver.back()
+    link.settled()
+    assert link.state == view.state
+    assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
+    link.click(link.x(sum(link.window) / 2), link.row(0))
+    assert "panel=call" in link.state
 
 
 def quiet(where: Path) -> None:
@@ -301,6 +323,18 @@ def test_notes(page: Browser, steps: Callable[..., Viewer]) -> None:
     wrong = steps("#panel=notes&note=0.1.l0.%25E0%25A4%7C9.9.x.y%7Cnonsense%7C0.5.l1.good&pick=x_0.1_7.7")
     assert texts(wrong, "#notes-table .sentence") == ["good"]
     assert "pick=0.1&" in wrong.state
+
+
+def test_a_note_at_a_thin_row(page: Browser, tmp_path: Path) -> None:
+    """Its words are above the row, below that at the top, where the frame of a selected call does not cross them."""
+    grid.write(tmp_path / "grid.trace", 64, 3)
+    for row in (0, 40):
+        with served(tmp_path, tmp_path / "grid") as (address, _):
+            view = Viewer(page, f"{address}#note=0.3000000.l{row}.late")
+        assert view.row(1) - view.row(0) < 12
+        (high,) = (y + h / 2 for text, _, y, _, h in view.texts() if text == "late")
+        assert (high < view.row(row, 0)) == bool(row)
+        assert not view.row(row, 0) < high < view.row(row, 1)
 
 
 def test_limits_of_the_numbers(page: Browser, tmp_path: Path) -> None:

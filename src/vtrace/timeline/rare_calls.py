@@ -85,7 +85,7 @@ class RareCalls:
         if every or self._trace.has_stored_findings():
             tables.append(self._waits())
         elif self._trace.processes.rows > 1:
-            notes.append("Marks: all shows waits; vtunify --diagnose stores them for later.")
+            notes.append("Marks: all shows waits; vtunify --also diagnose stores them for later.")
         return Table({name: np.concatenate([each[name] for each in tables]) for name in tables[0]}), notes
 
     def waits_of(self, location: int, begin: int, end: int) -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ export function drawChosen(app, s, l, paper) {
     labels.push([x, y]);
     const room = Math.min(LABEL, l.left + l.width - x - 8);
     if (room < 20) continue;
-    s.veil(x, y, Math.min(room, 6.5 * note.text.length) + 8, NEAR, paper.back, 0.85);
-    s.text(note.text, x + 4, y + NEAR - 3, paper.pick, room, 11);
+    const top = tall >= NEAR ? y : y - NEAR >= l.top ? y - NEAR : y + tall; // beside a thin row: its call may have a frame
+    s.veil(x, top, Math.min(room, 6.5 * note.text.length) + 8, NEAR, paper.back, 0.85);
+    s.text(note.text, x + 4, top + NEAR - 3, paper.pick, room, 11);
   }
 }

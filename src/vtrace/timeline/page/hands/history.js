@@ -29,8 +29,9 @@ export function installHistory(app, fragment, values) {
     restoring = true;
     clearTimeout(timer);
     const found = {...INITIAL, ...whole, ...values(location.hash)};
+    app.keepsPanel = true;
     store.set({...found, ...clamped(found, app.length)});
-    restoring = false;
+    app.keepsPanel = restoring = false;
     last = 0;
   });
 }

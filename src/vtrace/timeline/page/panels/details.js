@@ -29,9 +29,10 @@ export function detailsOf(app, found, trace) {
     ...found.waits.map((/** @type {any} */ one) => ['waits', `${duration(one.time, 6)} (${one.kind})${one.partner < 0 ? '' : ` for ${nameOf(app, trace, one.partner)}`}`]),
     ...found.values.map((/** @type {[string, string]} */ pair) => pair),
   ];
-  const sums = ['sends', 'receives'].map((way) => found[way].reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.bytes, 0));
-  if (found.sends.length) facts.push(['sent', `${bytes(sums[0])} in ${found.sends.length} messages`]);
-  if (found.receives.length) facts.push(['received', `${bytes(sums[1])} in ${found.receives.length} messages`]);
+  for (const [way, word] of [['sends', 'sent'], ['receives', 'received']]) {
+    const {length} = found[way], sum = found[way].reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.bytes, 0);
+    if (length) facts.push([word, `${bytes(sum)} in ${length} message${length > 1 ? 's' : ''}`]);
+  }
   return element('section', {id: 'call'},
     element('h2', {}, source.name),
     element('p', {className: 'ways'},

@@ -71,16 +71,18 @@ export function installPanels(app) {
   mark();
   head(app);
   if (store.state.call || store.state.sample) describe(app);
-  else show(app, waits);
+  if (store.state.panel !== 'call') show(app, waits);
 }
 
-/** Begins with the findings where there are any, unless the address says more. Returns true if this is unknown so far.
- * @param {App} app */
+/** Begins with the comparison of two traces, else the findings where there are any, unless the address says more.
+ * Returns true if this is unknown so far. @param {App} app */
 function begin(app) {
   const {state} = app.store, [{meta}] = app.traces, asked = values(location.hash || app.client.state);
-  if (asked.panel || state.call || state.sample || app.traces.length > 1 || meta.findings === 0 || meta.findings < -1) return false;
-  app.store.set({panel: 'findings'});
-  return meta.findings < 0;
+  app.keepsPanel = Boolean(asked.panel && (state.call || state.sample));
+  const two = app.traces.length > 1;
+  if (asked.panel || state.call || state.sample || (!two && (meta.findings === 0 || meta.findings < -1))) return false;
+  app.store.set({panel: two ? 'compare' : 'findings'});
+  return !two && meta.findings < 0;
 }
 
 /** Moves the focus from tab to tab. @param {KeyboardEvent} event @param {HTMLElement[]} tabs */
@@ -143,8 +145,8 @@ async function describe(app) {
   app.details = found;
   app.callEnd = call ? found.end : undefined;
   app.redraw();
-  if (keeps) showEvidence(facts(app));
-  else if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
+  if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
+  else if (keeps) showEvidence(facts(app));
 }
 
 /** The facts of the selected call or sample. @param {App} app */
