@@ -299,12 +299,14 @@ def _of(calls: Array, *kinds: int) -> Array:
 
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, its other OpenMP threads are idle: one wait for each idle
-    thread and each call path of the process's first thread. The root is the time outside of recorded calls."""
+    thread and each call path of the process's first thread. The root is the time outside of recorded calls. The start
+    and end of MPI do not count."""
     n = facts.numbers
     workers: dict[int, list[int]] = {}
     for process, row in facts.workers:
         workers.setdefault(facts.masters[process], []).append(row)
-    serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
+    is_serial = ~(facts.parallel | facts.management)[n["path"]] & (n["exclusive"] > 0)
+    serial = n.take(np.isin(n["location"], [*workers]) & is_serial)
     spent = [*zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)]
     spent += [(0, master, ns) for master in workers if (ns := int(facts.times[master, -1]))]
     rows = [(path, worker, master, ns) for path, master, ns in spent for worker in workers[master]]
