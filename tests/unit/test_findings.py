@@ -147,6 +147,39 @@ def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     assert found == {1: (0, 250), 2: (1, 345)}
 
 
+def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
+    """Thread 0 has a lock for writing from 10 to 400 ns. Thread 1 waits 300 ns for it, thread 2 comes later."""
+    made, lock = Foreign(tmp_path), (PTHREAD, 7, 1)
+    made.events(
+        0,
+        [
+            (0, "Enter", 0),
+            (5, "Enter", 1),
+            (10, "ThreadAcquireLock", *lock),
+            (10, "Leave", 1),
+            (399, "Enter", 2),
+            (400, "ThreadReleaseLock", *lock),
+            (401, "Leave", 2),
+            (900, "Leave", 0),
+        ],
+    )
+    for thread, (begin, end) in {1: (100, 405), 2: (402, 500)}.items():
+        made.events(thread, [(0, "Enter", 0), (begin, "Enter", 3), (end, "Leave", 3), (900, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=900)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    for row, name in enumerate(("wrlock", "unlock", "rdlock"), 1):
+        made.region(row, f"pthread_rwlock_{name}", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    found = told(Trace(made.close()), "lock")
+    assert (found.loss_ns, found.ranks) == (300, (0,))
+    assert found.text == (
+        "thread 1 waits 300 ns for the lock of pthread_rwlock_rdlock in main, once; thread 0 holds it for 390 ns, "
+        "at most 390 ns, after pthread_rwlock_wrlock in main"
+    )
+
+
 def test_waits_for_a_condition(tmp_path: Path) -> None:
     """Signals are not recorded. Threads 1 and 2 wait for 600 of 1000 ns. Thread 0 may wait for the results of others,
     and thread 3 only waits: neither loses time."""
@@ -251,6 +284,19 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     assert (found.loss_ns, found.culprit, found.ranks) == (2 * (300 + 200), "rank 1, work in main", (0, 2))
     assert found.text.startswith(
         "rank 1 takes longer in work in main and work in other than the others: 1 us of waiting"
+    )
+
+
+def test_waits_among_neighbours(tmp_path: Path) -> None:
+    """Rank 1 works 300 ns longer before an operation among neighbours, in which the others wait for it."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        later = call(time + 100, 510, "MPI_Neighbor_alltoall")
+        events[rank] = [(0, "Enter", 0), *coll(0, 100), *call(100, time + 100, "work"), *later, (600, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (2 * 300, "rank 1, work in main", (0, 2))
+    assert found.text == (
+        "rank 1 takes longer in work in main than the others: up to 600 ns of waiting in MPI_Neighbor_alltoall in main"
     )
 
 
