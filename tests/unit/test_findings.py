@@ -61,6 +61,34 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     assert serial.share == pytest.approx(2700 / 4000)
 
 
+def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
+    """Of 900 ns before the first parallel region 500 are in MPI_Init."""
+    made = Foreign(tmp_path)
+    work = [(900, "Enter", 1), (1000, "Leave", 1)]
+    made.events(0, [(0, "Enter", 0), (100, "Enter", 2), (600, "Leave", 2), *work, (1000, "Leave", 0)])
+    made.events(1, work)
+    made.begin_definitions()
+    made.machine(length=1000)
+    for thread in range(2):
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, "!$omp parallel", PARALLEL, OPENMP)
+    made.region(2, "MPI_Init", _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
+    assert told(Trace(made.close()), "omp_serial").loss_ns == 400
+
+
+def test_threads_that_sleep_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thread 1 comes 300 ns late to a barrier. No function below main is recorded, but the call that sleeps is."""
+    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)"))
+    late = {0: 100, 1: 400}
+    events: dict[int, list[Event]] = {
+        thread: [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+        for thread, begin in late.items()
+    }
+    found = told(threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD), "thread_imbalance")
+    assert found.text.endswith("which has more work in rest (x.c:3, asleep in nanosleep)")
+
+
 def test_barriers_of_threads(tmp_path: Path) -> None:
     """Threads 0 and 2 wait 300 and 200 ns for thread 1 in a barrier of pthreads."""
 
@@ -117,6 +145,39 @@ def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     mine = waits.take(waits["kind"] == waits.kinds.index("omp_lock_contention_critical"))
     found = {row["location"]: (row["partner"], row["time_ns"]) for row in mine.records()}
     assert found == {1: (0, 250), 2: (1, 345)}
+
+
+def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
+    """Thread 0 has a lock for writing from 10 to 400 ns. Thread 1 waits 300 ns for it, thread 2 comes later."""
+    made, lock = Foreign(tmp_path), (PTHREAD, 7, 1)
+    made.events(
+        0,
+        [
+            (0, "Enter", 0),
+            (5, "Enter", 1),
+            (10, "ThreadAcquireLock", *lock),
+            (10, "Leave", 1),
+            (399, "Enter", 2),
+            (400, "ThreadReleaseLock", *lock),
+            (401, "Leave", 2),
+            (900, "Leave", 0),
+        ],
+    )
+    for thread, (begin, end) in {1: (100, 405), 2: (402, 500)}.items():
+        made.events(thread, [(0, "Enter", 0), (begin, "Enter", 3), (end, "Leave", 3), (900, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=900)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    for row, name in enumerate(("wrlock", "unlock", "rdlock"), 1):
+        made.region(row, f"pthread_rwlock_{name}", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    found = told(Trace(made.close()), "lock")
+    assert (found.loss_ns, found.ranks) == (300, (0,))
+    assert found.text == (
+        "thread 1 waits 300 ns for the lock of pthread_rwlock_rdlock in main, once; thread 0 holds it for 390 ns, "
+        "at most 390 ns, after pthread_rwlock_wrlock in main"
+    )
 
 
 def test_waits_for_a_condition(tmp_path: Path) -> None:
@@ -223,6 +284,19 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     assert (found.loss_ns, found.culprit, found.ranks) == (2 * (300 + 200), "rank 1, work in main", (0, 2))
     assert found.text.startswith(
         "rank 1 takes longer in work in main and work in other than the others: 1 us of waiting"
+    )
+
+
+def test_waits_among_neighbours(tmp_path: Path) -> None:
+    """Rank 1 works 300 ns longer before an operation among neighbours, in which the others wait for it."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        later = call(time + 100, 510, "MPI_Neighbor_alltoall")
+        events[rank] = [(0, "Enter", 0), *coll(0, 100), *call(100, time + 100, "work"), *later, (600, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (2 * 300, "rank 1, work in main", (0, 2))
+    assert found.text == (
+        "rank 1 takes longer in work in main than the others: up to 600 ns of waiting in MPI_Neighbor_alltoall in main"
     )
 
 
@@ -440,6 +514,13 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+def test_turns_of_an_outer_loop_are_no_slow_iterations(tmp_path: Path) -> None:
+    """The program does something long after each 17 calls of work: these calls are in a loop within a loop."""
+    works = [[100, 12_000 if n % 17 == 16 else 100] for n in range(90)]
+    found = Trace(archive(tmp_path / "a", meetings(works))).diagnosis(Selection())
+    assert "slow_iterations" not in {one.kind for one in found.findings}
+
+
 def test_slow_iterations_name_a_call_of_mpi_as_other_findings_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -472,6 +553,12 @@ def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str
 def test_slow_iterations_explain_an_imbalance_whose_waits_are_all_of_culprits() -> None:
     slow = Finding("slow_iterations", 900, 0.1, "", culprit="ranks 0 and 1, work", ranks=(1,))
     assert _explains(slow, Finding("imbalance", 1000, 0.1, "", culprit="ranks 0 and 1, work"))
+
+
+@pytest.mark.parametrize(("place", "is_left_out"), [("MPI_Waitall", True), ("work", False)])
+def test_transfers_explain_turns_in_calls_of_mpi(place: str, is_left_out: bool) -> None:
+    turns = Finding("serialisation", 1000, 0.1, "", region=place)
+    assert _explains(Finding("transfer", 900, 0.1, ""), turns) == is_left_out
 
 
 def test_drift_names_its_place(tmp_path: Path) -> None:
@@ -538,7 +625,7 @@ def turns(works: list[int], bursts: list[int]) -> list[Event]:
 
 
 @pytest.mark.parametrize("slow", [None, 12])
-@pytest.mark.parametrize("bursts", [[3], [2, 3]], ids=str)
+@pytest.mark.parametrize("bursts", [[2], [3], [2, 3]], ids=str)
 def test_bursts_of_calls_are_one_iteration(bursts: list[int], slow: int | None, tmp_path: Path) -> None:
     works = [50 + turn % 3 if turn != slow else 500 for turn in range(21)]
     found = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), turns(works, bursts)))).diagnosis(Selection())

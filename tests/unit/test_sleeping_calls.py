@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import _otf2
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.sidecar import sidecar
 
+COMPILER = _otf2.PARADIGM_COMPILER.value
 NAP = "clock_nanosleep@sysdeps/unix/clock_nanosleep.c:34 <- time_sleep@/b/Modules/timemodule.c:9 <- "
 LOCK = "sem_wait@nptl/sem_wait.c:25 <- acquire_timed@/b/Modules/_threadmodule.c:98 <- python get@/home/a/x.py:7"
 TIMED = LOCK.replace("sem_wait@", "sem_clockwait@")
@@ -50,8 +52,8 @@ FUTEX, READS = "syscall@x.S:38 <- take@/a/x.c:3", "pthread_rwlock_clockrdlock@x.
 OF_SEVERAL = "sem_wait for another process@nptl/sem_wait.c:25 <- take@/a/x.c:3"
 
 
-def asleep(where: Path, *sites: str) -> Trace:
-    """A process whose threads each sleep in a call from 100 to 900 ms of 1 s."""
+def asleep(where: Path, *sites: str, region: str = "main", paradigm: int = COMPILER) -> Trace:
+    """A process whose threads each sleep in a call from 100 to 900 ms of 1 s. region: the recorded function."""
     made, ms = Foreign(where), 10**6
     for thread in range(len(sites)):
         made.events(thread, [(0, "Enter", 0), (1000 * ms, "Leave", 0)])
@@ -59,7 +61,7 @@ def asleep(where: Path, *sites: str) -> Trace:
     made.machine(length=1000 * ms)
     for thread in range(len(sites)):
         made.location(thread)
-    made.region(0, "main")
+    made.region(0, region, _otf2.REGION_ROLE_FUNCTION.value, paradigm)
     anchor = made.close()
     texts = sorted({*sites})
     columns = {"from": 100 * ms, "to": 900 * ms, "ns": 800 * ms, "region": 0, "count": 1, "path": 0}
@@ -102,3 +104,10 @@ def test_who_is_waited_for(tmp_path: Path, sites: tuple[str, ...], culprit: str)
     """A thread that sleeps is late only if others clearly wait for threads of the process."""
     found = asleep(tmp_path, *sites).diagnosis(Selection()).findings
     assert [one.culprit for one in found if one.kind == "blocked"] == [culprit] * bool(culprit)
+
+
+@pytest.mark.parametrize(("region", "is_told"), [("waitpid", True), ("main", False)])
+def test_processes_without_records(tmp_path: Path, region: str, is_told: bool) -> None:
+    """A process waits for another one, of which nothing is known."""
+    told = asleep(tmp_path, "", region=region, paradigm=_otf2.PARADIGM_NONE.value).diagnosis(Selection()).to_record
+    assert ("thread 0 waits 800 ms for processes of which nothing was recorded" in told) == is_told

@@ -142,8 +142,10 @@ def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
 
 def _explains(finding: Finding, other: Finding) -> bool:
     """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
-    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses."""
-    if finding.kind in kind_of(other.kind).explained_by:
+    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses. Slow
+    transfers explain that ranks are late by calls of MPI."""
+    by_calls = (finding.kind, other.kind) == ("transfer", "serialisation") and other.region.startswith("MPI_")
+    if by_calls or finding.kind in kind_of(other.kind).explained_by:
         return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
     if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
         return False

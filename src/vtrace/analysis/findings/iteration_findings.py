@@ -29,6 +29,8 @@ _NAMED = 0.1
 """The least share of this loss for which a finding names the call path."""
 _SIMILAR = 0.25
 """Periodic outliers lose at least this part of the largest loss of an outlier."""
+_INNER = 100
+"""Periodic outliers that take so many times longer are the turns of a loop around that of the iterations."""
 _REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
 """Periodic outliers are this part of the outliers; their places by the period differ by so much. More outliers are not
 searched for a period."""
@@ -83,7 +85,9 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
     similar = [run for run in iterations.slow if losses[run] >= _SIMILAR * losses[runs[0]]]
     if regular := _regular([first for first, _ in similar]):
         runs = [run for run in similar if run[0] in regular]
-        if sum(losses[run] for run in runs) < least:
+        usual = _INNER * max(1.0, iterations.median)
+        is_inner = all(iterations.longest[first] > usual for first, _ in runs)  # the loop is within a loop
+        if is_inner or sum(losses[run] for run in runs) < least:
             return []
         slowest = max(runs, key=lambda run: losses[run])
         return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest))]

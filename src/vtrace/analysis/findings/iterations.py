@@ -377,9 +377,10 @@ def _without_bursts(facts: RunFacts, row: int, iterations: Iterations, calls: di
     each burst, repeatedly after the same number of calls; the long times are most of the time, else these are slow
     iterations."""
     times = iterations.table["time_ns"]
-    long = np.flatnonzero(_outliers(times))
-    bursts = iterations.basis == _BASES[1] and 2 * times[long].sum() > times.sum()
-    size = _burst_size(long, iterations.table.rows) if bursts else 1
+    longest_first = np.sort(times)[::-1]
+    half = longest_first[np.searchsorted(np.cumsum(longest_first), times.sum() / 2)] if len(times) else 0
+    bursts = iterations.basis == _BASES[1]
+    size = _burst_size(np.flatnonzero(2 * times > half), iterations.table.rows) if bursts else 1
     if size < 2:
         return iterations
     return _iterations(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})

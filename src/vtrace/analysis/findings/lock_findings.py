@@ -120,11 +120,11 @@ class _Behind:
     )
 )
 def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """Waits for locks: by region; of pthreads with known calls, by the call that waits."""
+    """Waits for locks: by region; of pthreads with known calls or holders, by the call that waits."""
     facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
     behind = _Behind(facts, waits)
     known = single.take(single["kind"] == MUTEX)
-    if np.any(known["site"] >= 0):
+    if np.any((known["site"] >= 0) | (known["hold_ns"] >= 0)):
         waits = waits.take(waits["kind"] != MUTEX)
         for mine in _Calls(facts, known).groups():
             yield _of_holder(facts, mine, _Calls(facts, mine), behind=behind)

@@ -116,6 +116,28 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     return found
 
 
+def read_waits(events: LockEvents, writes: Array, kind: int) -> list[tuple[int, ...]]:
+    """Rows of _COLUMNS for the calls in which readers wait, up to the last moment at which another thread gives up a
+    lock for writing; the archive does not name the lock of readers. writes: (regions,) bool, calls that get such
+    locks."""
+    calls = events.calls[writes[events.calls["region"]]]
+    got = {*zip(calls["location"].tolist(), calls["end"].tolist(), strict=True)}
+    taken = {tuple(row[[0, 2, 3]].tolist()): row for row in events.acquired if (int(row[1]), int(row[4])) in got}
+    given = [row for row in events.released.tolist() if (row[0], row[2], row[3]) in taken]
+    given.sort(key=lambda row: (row[0], row[4]))
+    keys, found = [(row[0], row[4]) for row in given], list[tuple[int, ...]]()
+    for read in events.reads if given else ():
+        process, location, begin = (int(read[name]) for name in ("process", "location", "begin"))
+        last = bisect_right(keys, (process, int(read["end"]))) - 1
+        if last < 0 or keys[last] <= (process, begin) or given[last][1] == location:
+            continue
+        _, holder, lock, order, left = given[last]
+        since = int(taken[process, lock, order][4])
+        found.append((kind, int(read["path"]), location, holder, _path(calls, holder, since), begin, left - begin, -1,
+                      -1, last, left - since, -1))  # fmt: skip
+    return found
+
+
 def _path(calls: Array, location: int, time: int) -> int:
     """The path of the call of a lock on a location at a time, -1 for none."""
     low, high = np.searchsorted(calls["location"], [location, location + 1])

@@ -126,11 +126,16 @@ class RunFacts:
     @cached_property
     def waiting(self) -> Array:
         """(paths,) bool: True if the innermost call may wait for other threads or processes."""
-        regions = self.trace.regions
-        processes = np.isin(regions["name"].astype(str), _PROCESS_WAITS) & (regions["paradigm"] == "NONE")
-        found: Array = np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
-        found |= np.append(processes, False)[self.paths["region"]]
+        waits = np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
+        found: Array = waits | self.for_process[self.paths["region"]]
         return found
+
+    @cached_property
+    def for_process(self) -> Array:
+        """(regions + 1,) bool: calls that wait for another process."""
+        regions = self.trace.regions
+        found = np.isin(regions["name"].astype(str), _PROCESS_WAITS) & (regions["paradigm"] == "NONE")
+        return np.append(found, False)
 
     @cached_property
     def working(self) -> Array:
@@ -318,6 +323,12 @@ class RunFacts:
     def asleep_at_work(self) -> Array:
         """(times,) bool: the sleep is in such regions, and not for another thread of the process."""
         found: Array = self.sleeps_at_work[self.blocked.region] & ~self.asleep_for_thread
+        return found
+
+    @cached_property
+    def asleep_for_child(self) -> Array:
+        """(times,) bool: the sleep is in a call that waits for another process."""
+        found: Array = self.for_process[self.blocked.region]
         return found
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
-from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
@@ -137,7 +137,24 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
-    return "; ".join(filter(None, (functions, _locks_to_record(facts))))
+    return "; ".join(filter(None, (functions, _processes_to_record(facts), _locks_to_record(facts))))
+
+
+def _processes_to_record(facts: RunFacts) -> str:
+    """Words about a process that mostly waits for others without records: whether these lose time is unknown. A process
+    that only sleeps has no samples."""
+    if len(facts.masters) == facts.trace.processes.rows > 1 or facts.window != Selection():
+        return ""
+    asleep = facts.blocked.within() * facts.asleep_for_child
+    waited = np.bincount(facts.blocked.location, asleep, facts.trace.locations.rows)
+    waiting = [row for row in facts.masters.values() if waited[row] > _MOSTLY * facts.times[row].sum()]
+    if not waiting:
+        return ""
+    who, whole = locations_text(facts.trace, waiting), span(int(waited[waiting].sum()))
+    return (
+        f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: vtrace run "
+        "--python, or compile them with vtrace-cc"
+    )
 
 
 def _locks_to_record(facts: RunFacts) -> str:

@@ -78,7 +78,10 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     others = np.setdiff1d(threads, culprits).tolist() if culprits else []
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
         return sampled.text
-    return "" if region == construct else place_text(facts.trace, facts.paths, int(row))
+    if region != construct:
+        return place_text(facts.trace, facts.paths, int(row))
+    asleep = facts.longer_sleep(within & (regions == construct), culprits, others) if others else None
+    return asleep.text if asleep else ""
 
 
 def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
@@ -140,10 +143,10 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
     place = place_text(facts.trace, waits.paths, path)
-    if facts.sampled:
-        serial = np.unique(waits["partner"][waits["path"] == path]).tolist()
-        sampled = facts.sampled.longer(facts.names(path, waits.paths), serial, [])
-        place = sampled.text if sampled else place
+    serial, names = np.unique(waits["partner"][waits["path"] == path]).tolist(), facts.names(path, waits.paths)
+    asleep = facts.longer_sleep(facts.paths_named(()), serial, []) if not names else None
+    sampled = facts.sampled.longer(names, serial, []) if facts.sampled and not asleep else None
+    place = asleep.text if asleep else sampled.text if sampled else place
     locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
     text = (
         f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
-from vtrace.analysis.findings.lock_waits import ATTRIBUTES, LockEvents, condition_waits, lock_waits, table
+from vtrace.analysis.findings.lock_waits import ATTRIBUTES, LockEvents, condition_waits, lock_waits, read_waits, table
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER
@@ -38,6 +38,8 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
           "cnd_broadcast": _SIGNAL, "pthread_rwlock_rdlock": _READ, "pthread_rwlock_tryrdlock": _READ,
           "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ}  # fmt: skip
+_WRITES = tuple(name for name, kind in _LOCKS.items() if kind == MUTEX and name.endswith("wrlock"))
+"""Calls that get a lock for writing."""
 _SHARED = ("LOOP", "SECTIONS", "WORKSHARE")
 """Roles of worksharing constructs around the barrier at their end."""
 _EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
@@ -95,7 +97,8 @@ class ThreadWaits(SyncCalls[Table]):
             acquired=events["ThreadAcquireLock"], released=events["ThreadReleaseLock"], values=self.values(),
             process=self.trace.places.process,
         )  # fmt: skip
-        locked = lock_waits(of_locks, _of(calls, API, MUTEX))
+        writes = np.isin(self.trace.regions["name"].astype(str), _WRITES)
+        locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
         self.lock_waits = table([*locked, *signalled], paths)
         found = [
@@ -299,12 +302,14 @@ def _of(calls: Array, *kinds: int) -> Array:
 
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, its other OpenMP threads are idle: one wait for each idle
-    thread and each call path of the process's first thread. The root is the time outside of recorded calls."""
+    thread and each call path of the process's first thread. The root is the time outside of recorded calls. The start
+    and end of MPI do not count."""
     n = facts.numbers
     workers: dict[int, list[int]] = {}
     for process, row in facts.workers:
         workers.setdefault(facts.masters[process], []).append(row)
-    serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
+    is_serial = ~(facts.parallel | facts.management)[n["path"]] & (n["exclusive"] > 0)
+    serial = n.take(np.isin(n["location"], [*workers]) & is_serial)
     spent = [*zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)]
     spent += [(0, master, ns) for master in workers if (ns := int(facts.times[master, -1]))]
     rows = [(path, worker, master, ns) for path, master, ns in spent for worker in workers[master]]

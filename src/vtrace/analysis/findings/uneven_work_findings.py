@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,7 +18,9 @@ from vtrace.analysis.findings.wait_pool import WaitPool
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
-_MOST = 3
+_MOST, _HALF = 3, 0.5
+"""The most findings; ranks are slow from this part of the way from the mean to the longest on."""
+_AMONG_NEIGHBOURS = re.compile(r"p?mpi_neighbor_", re.IGNORECASE)
 
 
 @rule()
@@ -32,6 +35,35 @@ def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield from _between_ranks(facts, ranks)
     elif not ranks and len(masters) > 1:
         yield from _between_processes(facts, masters)
+
+
+@rule()
+def waits_among_neighbours(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits in collective operations among neighbours, whom archives do not name: ranks that work longer are late for
+    them. Upper bounds."""
+    facts, masters = diagnosis.facts, diagnosis.facts.ranked
+    regions = np.append([bool(_AMONG_NEIGHBOURS.match(str(name))) for name in facts.trace.regions["name"]], False)
+    inside = regions[facts.paths["region"]]
+    if not diagnosis.mpi or len(masters) < 2 or not inside.any():
+        return
+    waits, work = facts.spent_in(inside)[masters], facts.working_time[masters]
+    loss = int(min((waits - waits.min()).sum(), (work.max() - work).sum()))
+    is_slow = work > work.mean() + _HALF * (work.max() - work.mean())
+    slow, others = ([row for row, here in zip(masters, mask, strict=True) if here] for mask in (is_slow, ~is_slow))
+    longer = facts.longer_place(slow, others) if slow and others else ""
+    if not longer or loss <= 0:
+        return
+    path = int(np.argmax(np.where(inside, facts.exclusive(masters), -1)))
+    who, does = locations_text(facts.trace, slow), "s" * (len(slow) == 1)
+    yield facts.finding(
+        "imbalance", loss, path, locations=others, culprit=f"{who}, {longer}", certainty=BOUND,
+        text=f"{who} take{does} longer in {longer} than the others: up to {span(loss)} of waiting in "
+        f"{facts.call_text(facts.paths, path)}",
+        processor_ns=facts.of_processor(
+            loss, slow, others, times=facts.working_time, waited=WaitPool(facts).waited_in(~facts.waiting)
+        ),
+        evidence=("profile", "--by", "rank"),
+    )  # fmt: skip
 
 
 def _between_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
@@ -94,7 +126,7 @@ def _together(facts: RunFacts, one: Array, other: Array) -> Array:
 def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int, *, inside: Array) -> Finding:
     """times: ns by location. inside: (paths,) bool, the call paths of these times."""
     longest, mean = max(times.values()), sum(times.values()) / len(times)
-    slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
+    slow = [at for at, ns in times.items() if ns > mean + _HALF * (longest - mean)]
     others = [at for at in times if at not in slow]
     spent = np.zeros(facts.trace.locations.rows)
     spent[[*times]] = [*times.values()]
