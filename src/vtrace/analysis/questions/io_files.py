@@ -77,7 +77,7 @@ class IoPart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
         self.look_for_begin(batch, replay)
-        if not batch.happened()[self.system.kinds].any():
+        if not any(map(batch.has, self.system.kinds)):
             return
         closed = batch.ref[batch.kind == number("IoDestroyHandle")]
         self.count(closed, np.ones(len(closed), np.int64), _CLOSES)
