@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from measure import BIN, ENVIRONMENT, HERE, Row, at_least, at_most, run
 from unify import prepare, record, unified
@@ -56,12 +57,18 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     synthetic = [sys.executable, HERE / "synthetic.py", "ranks", "--ranks", RANKS, "--events", EVENTS]
     subprocess.run([str(word) for word in synthetic], cwd=work, check=True, capture_output=True)
     unified(work, "ranks")
-    ranks = [view(work, "ranks")[1] for _ in range(repetitions)]
+    ranks = [view(work, "ranks") for _ in range(repetitions)]
+    subprocess.run([*map(str, synthetic[:2]), "few", "--ranks", "64", "--events", "1e6"], cwd=work, check=True,
+                   capture_output=True)  # fmt: skip
+    unified(work, "few")
+    few = [view(work, "few") for _ in range(repetitions)]
     return [
         at_most("report of 10 M events", "s", reports, 10),
-        at_most("view of 1 M calls", "s", [seconds for seconds, _ in pages], 15),
-        at_most("view: input to painted frame, p95 of 120", "ms", [ms for _, ms in pages], 150),
-        at_most("the same of 1000 ranks and 10 M events", "ms", ranks, 150),
+        at_most("view of 1 M calls", "s", [each.seconds for each in pages], 15),
+        at_most("view: input to painted frame, p95 of 120", "ms", [each.painted for each in pages], 150),
+        at_most("the same of 1000 ranks and 10 M events", "ms", [each.painted for each in ranks], 150),
+        at_most("view: scripts of a frame, CPU, 64 ranks", "ms", [each.scripts for each in few], 16),
+        at_most("the same of 1000 ranks", "ms", [each.scripts for each in ranks], 16),
         *_tiles(work, repetitions),
     ]  # fmt: skip
 
@@ -92,9 +99,16 @@ def _report(work: Path) -> float:
     return time.perf_counter() - begin
 
 
-def view(work: Path, archive: str) -> tuple[float, float]:
-    """Seconds until the page shows the whole trace, without the start of the browser; the 95th percentile of the time
-    from an input (wheel: zoom, move, scroll) to the painted frame, ms."""
+class Viewed(NamedTuple):
+    """seconds: until the page shows the whole trace, without the start of the browser; painted: the 95th percentile of
+    the time from an input (wheel: zoom, move, scroll) to the painted frame, ms; scripts: CPU time of a frame, ms."""
+
+    seconds: float
+    painted: float
+    scripts: float
+
+
+def view(work: Path, archive: str) -> Viewed:
     sys.path.insert(0, str(HERE.parent / "tests"))
     from support.users.browser import browser
 
@@ -110,8 +124,17 @@ def view(work: Path, archive: str) -> tuple[float, float]:
             page.until(lambda: page.run("return document.body.dataset.ready"))
             seconds = time.perf_counter() - begin
             page.driver.set_script_timeout(120)
+            page.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+            cpu, frames = _scripts(page), int(page.run("return document.body.dataset.frames"))
             times = sorted(page.driver.execute_async_script(FRAMES))
-            return seconds, times[len(times) * 95 // 100]
+            cpu, frames = _scripts(page) - cpu, int(page.run("return document.body.dataset.frames")) - frames
+            return Viewed(seconds, times[len(times) * 95 // 100], 1000 * cpu / frames)
         finally:
             process.terminate()
             process.wait()
+
+
+def _scripts(page: Any) -> float:
+    """CPU seconds of the page's scripts so far."""
+    found = page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(each["value"] for each in found if each["name"] == "ScriptDuration"))
