@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,8 @@ NO_LEVEL = 63
 """The finest level of a location without tiles, which has no events."""
 _FEW = 8
 """With more candidates for the top region of a bin, the largest candidate is taken, not the largest sum."""
+_TOGETHER = 128
+"""Candidates in tiles that become shares at once."""
 _CANDIDATES = [COLUMN[name] for name in ("REGION", "SECOND", "TIME", "SECOND_TIME")]
 
 
@@ -53,44 +56,33 @@ class RowTiles:
     ) -> list[dict[str, Array]]:
         """The columns of answer for several tiles (level, number). Small locations have all their tiles in a frame of
         the file, so all tiles of a row are made together."""
-        found = [_Cells(len(rows), len(self._tiles.classes)) for _ in tiles]
+        found, sums = [_Cells(len(rows), len(self._tiles.classes)) for _ in tiles], _Sums(self._waits)
         for at, locations in enumerate(rows):
             if not wanted():
                 break
             for cells, (level, number) in zip(found, tiles, strict=True):
-                self._fill(cells, at, locations, level=level, number=number)
+                self._add(sums, cells, at, locations, level=level, number=number)
+        sums.share_out()
         return [cells.columns() for cells in found]
 
-    def _fill(self, cells: _Cells, at: int, locations: Array, *, level: int, number: int) -> None:
+    def _add(self, sums: _Sums, cells: _Cells, at: int, locations: Array, *, level: int, number: int) -> None:
         """Sums the tiles of a row's locations."""
-        sums, deepest = np.zeros((COLUMN["FIRST_CLASS"] + len(self._tiles.classes), BINS), np.uint64), cells.depth[at]
+        total: Array | None = None
         candidates = list[Array]()
         for row in locations.tolist():
             if (bins := self._bins(row, level, number)) is None:
                 continue
-            candidates.append(bins[_CANDIDATES].reshape(4, BINS, -1))
+            candidates.append(bins[_CANDIDATES].reshape(4, BINS, -1).transpose(0, 2, 1).reshape(2, -1, BINS))
             depth, joined = bins[COLUMN["DEPTH"]], bins
             while joined.shape[1] > BINS:
                 joined, depth = joined[:, ::2] + joined[:, 1::2], np.maximum(depth[::2], depth[1::2])
-            sums += joined
-            np.maximum(deepest, np.minimum(depth, 255), out=deepest, casting="unsafe")
-        if not candidates:
-            return
-        whole = len(locations) * float(1 << level)
-        cells.classes[at] = _shares(sums[COLUMN["FIRST_CLASS"] :], whole)
-        cells.events[at] = np.minimum(sums[COLUMN["EVENTS"]], 2**32 - 1)
-        regions, times = (
-            np.concatenate([each[pair].transpose(0, 2, 1).reshape(-1, BINS) for each in candidates])
-            for pair in (slice(0, 2), slice(2, 4))
-        )
-        times = times.astype(np.float64)
-        cells.region[at], top = _top(regions, times)
-        cells.share[at] = _shares(top, whole)
-        kinds = self._waits[regions.astype(np.int64)]
-        for kind in np.flatnonzero(np.bincount(kinds[kinds > 0])).tolist():
-            own = _shares(np.where(kinds == kind, times, 0).sum(axis=0), whole)
-            # less where a helper thread of MPI waits
-            cells.waited[at, kind - 1] = np.minimum(own, cells.classes[at, kind - 1])
+            if total is not None:
+                joined, depth = total + joined, np.maximum(total[COLUMN["DEPTH"]], depth)
+            joined[COLUMN["DEPTH"]] = depth
+            total = joined
+        if total is not None:
+            shared = candidates[0] if len(candidates) == 1 else np.concatenate(candidates, axis=1)
+            sums.add(cells, at, total, shared, len(locations) * float(1 << level))
 
     def _bins(self, row: int, level: int, number: int) -> Array | None:
         """The bins of a location's tile, from the next finer level that the location has, so each may be several; None:
@@ -118,14 +110,67 @@ class _Cells:
         return found
 
 
-def _shares(times: Array, whole: float) -> Array:
+class _Sums:
+    """The sums of some tiles of rows, many of which become shares at once, since a call of numpy takes as long as
+    hundreds of bins. waits: as RowTiles has it."""
+
+    def __init__(self, waits: Array) -> None:
+        self._waits, self._waiting, self._size = waits, defaultdict[int, list[_Sum]](list), 0
+
+    def add(self, cells: _Cells, at: int, total: Array, candidates: Array, whole: float) -> None:  # noqa: PLR0917
+        """Adds a tile of a row. total: the columns; candidates: (2, n, BINS) regions and their times; whole: ns of a
+        bin."""
+        self._waiting[candidates.shape[1]].append(_Sum(cells, at, total, candidates, whole))
+        self._size += candidates.shape[1]
+        if self._size >= _TOGETHER:
+            self.share_out()
+
+    def share_out(self) -> None:
+        """Gives the cells their shares."""
+        for sums in self._waiting.values():
+            self._share(sums)
+        self._waiting.clear()
+        self._size = 0
+
+    def _share(self, sums: list[_Sum]) -> None:
+        """Sums with the same number of candidates."""
+        total, candidates = np.stack([each.total for each in sums]), np.stack([each.candidates for each in sums])
+        whole = np.array([each.whole for each in sums]).reshape(-1, 1, 1)
+        regions, times = candidates[:, 0], candidates[:, 1].astype(np.float64)
+        classes = _shares(total[:, COLUMN["FIRST_CLASS"] :], whole)
+        events, depth = (
+            np.minimum(total[:, COLUMN[name]], most) for name, most in (("EVENTS", 2**32 - 1), ("DEPTH", 255))
+        )
+        region, top = _top(regions, times)
+        share, waited = _shares(top, whole[:, 0]), np.zeros_like(classes)
+        kinds = self._waits[regions.astype(np.int64)]
+        for kind in np.flatnonzero(np.bincount(kinds[kinds > 0])).tolist():
+            own = _shares(np.where(kinds == kind, times, 0).sum(axis=1), whole[:, 0])
+            waited[:, kind - 1] = np.minimum(own, classes[:, kind - 1])  # less where a helper thread of MPI waits
+        for at, (cells, row, *_) in enumerate(sums):
+            cells.region[row], cells.share[row], cells.events[row] = region[at], share[at], events[at]
+            cells.depth[row], cells.classes[row], cells.waited[row] = depth[at], classes[at], waited[at]
+
+
+class _Sum(NamedTuple):
+    """See _Sums.add."""
+
+    cells: _Cells
+    row: int
+    total: Array
+    candidates: Array
+    whole: float
+
+
+def _shares(times: Array, whole: Array) -> Array:
     found: Array = np.minimum(np.ceil(255 * (times / whole)), 255).astype(np.uint8)
     return found
 
 
 def _top(regions: Array, times: Array) -> tuple[Array, Array]:
-    """The region with the most time in each bin, and its time. regions, times: (candidates, bins)."""
-    if len(regions) <= _FEW:
-        times = np.array([np.where(regions == mine, times, 0).sum(axis=0) for mine in regions])
-    best = times.argmax(axis=0)[np.newaxis]
-    return np.take_along_axis(regions, best, 0)[0], np.take_along_axis(times, best, 0)[0]
+    """The region with the most time in each bin of each row, and its time. regions, times: (rows, candidates, bins)."""
+    if (count := regions.shape[1]) <= _FEW:
+        same = (np.where(regions == regions[:, [mine]], times, 0).sum(axis=1) for mine in range(count))
+        times = np.stack([*same], axis=1)
+    best = times.argmax(axis=1)[:, np.newaxis]
+    return np.take_along_axis(regions, best, 1)[:, 0], np.take_along_axis(times, best, 1)[:, 0]
