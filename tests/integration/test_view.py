@@ -202,6 +202,8 @@ def test_two_archives(archive: Path, page: Browser, tmp_path: Path) -> None:
     """Two archives above each other, aligned at a call."""
     with served(tmp_path, archive, archive) as (address, _):
         view = Viewer(page, address)
+        assert view.run("return document.querySelectorAll('#compare').length") == 1
+        view.press("Profile")
         assert view.run("return document.querySelectorAll('#profile').length") == 2
         view.run("document.getElementById('align').open = true")
         fields = "return [...document.querySelectorAll('#align input')]"

@@ -148,6 +148,7 @@ def test_diagnosis_of_a_range(steps: Callable[..., Viewer], slow_step: tuple[Pat
     y = 24 + 10
     view.drag(view.x(begin), y, view.x(end), y + 90)
     assert texts(view, "#picked")[0].startswith("selected 3.0")
+    assert "ms of the framed rows, " in texts(view, "#picked")[0]
     share = 100 * (end - begin) / (view.window[1] - view.window[0])
     assert abs(float(texts(view, "#picked")[0].split(", ")[1].split(" %")[0]) - share) < 1
     click(view, "#diagnose")
@@ -155,6 +156,9 @@ def test_diagnosis_of_a_range(steps: Callable[..., Viewer], slow_step: tuple[Pat
     assert "selection: 3.0" in view.panel()
     click(view, "#run-findings")
     assert "the whole run" in view.panel()
+    view.drag(view.x(begin), 10, view.x(end), 10)  # on the axis: all rows
+    assert "framed" not in texts(view, "#picked")[0]
+    assert texts(view, "#picked")[0].startswith("selected 3.0")
 
 
 CUT = (

@@ -103,7 +103,7 @@ function head(app) {
   const {selection, picks, begin: from, end} = app.store.state;
   const share = selection ? (100 * (selection.end - selection.begin)) / (end - from) : 0;
   fill(byId('picked'),
-    selection && element('span', {}, `selected ${duration(selection.end - selection.begin)}, ${Number(share.toPrecision(3))} % of the window `,
+    selection && element('span', {}, `selected ${duration(selection.end - selection.begin)}${selection.first && ' of the framed rows'}, ${Number(share.toPrecision(3))} % of the window `,
       button('diagnose this range', () => diagnose(app), {id: 'diagnose', title: 'Findings of the selected time and rows'}), ' ',
       button('\u2715', () => app.store.set({selection: null}), {'aria-label': 'Clear the selection of time', title: 'Clear the selection (Escape)'})),
     picks.length > 0 && element('span', {}, `rows: ${pickedNames(app)} `,
