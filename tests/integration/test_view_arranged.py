@@ -260,8 +260,7 @@ COUNTS = "return document.getElementById('status').textContent"
 MOVED = (
     "const done = arguments[0]; document.getElementById('chart').focus();"
     "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'd', bubbles: true}));"
-    "requestAnimationFrame(() => requestAnimationFrame(() =>"
-    " done(document.getElementById('status').textContent)));"
+    "requestAnimationFrame(() => done(document.getElementById('status').textContent));"
 )
 
 

@@ -26,5 +26,10 @@ def test_ticks_are_apart_and_fill_the_room(seed: int) -> None:
     assert kept == taken
 
 
+@pytest.mark.parametrize(("begin", "gap"), [([0, 5, 9], 0.0), ([2**60, 2**60 + 3, 2**60 + 6], 10.0)])
+def test_a_gap_below_the_precision_of_times(begin: list[int], gap: float) -> None:
+    assert len(apart(np.array(begin), np.empty(0, np.int64), gap)) <= len(begin)
+
+
 def test_no_iterations() -> None:
     assert apart(np.empty(0, np.int64), np.empty(0, np.int64), 1.0).tolist() == []

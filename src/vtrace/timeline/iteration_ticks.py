@@ -28,5 +28,5 @@ def apart(begin: Array, wanted: Array, gap: float) -> Array:
         row = int(np.searchsorted(begin, low + gap))
         while row < len(begin) and begin[row] <= high - gap:
             found.append(row)
-            row = int(np.searchsorted(begin, begin[row] + gap))
+            row = max(row + 1, int(np.searchsorted(begin, begin[row] + gap)))
     return np.array(sorted(found), np.int64)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.selection import Selection
@@ -23,6 +24,8 @@ class Prepared:
         self.trace = trace
         self._known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._answers: dict[AnyQuestion, Any] = {}
+        self._lock = Lock()
+        """Held while answers are made, since two threads may ask for one, and one may still ask at the end."""
 
     @contextmanager
     def together(
@@ -44,7 +47,8 @@ class Prepared:
         try:
             yield
         finally:
-            self._known, self._answers = {}, {}
+            with self._lock:
+                self._known, self._answers = {}, {}
 
     def answers(self, questions: Sequence[AnyQuestion], selection: Selection) -> list[Any]:
         """The answers to questions about a selection. Those that are not prepared read the events once."""
@@ -59,9 +63,13 @@ class Prepared:
         ]
 
     def _answer(self, question: AnyQuestion) -> Any:
-        if question not in self._answers:
-            self._answers[question] = question.answer()
-        return self._answers[question]
+        with self._lock:
+            if question in self._answers:
+                return self._answers[question]
+            answer = question.answer()
+            if question in self._known.values():
+                self._answers[question] = answer
+        return answer
 
     def _widest(self, selection: Selection) -> Selection:
         """An equal selection of a trace whose events are all within its time."""

@@ -191,7 +191,7 @@ class TileFile:
     def whole_tiles(self, row: int, level: int, first: int, count: int) -> Array | None:
         """(columns, count * BINS) uint64: the bins of so many tiles of a location from the number `first` on, 0 where
         there are none. None: none of these tiles exists. Raises FormatError."""
-        places = self._places(row, level, first, first + count)
+        places = self._places(row, level, min(first, _PER_LEVEL), min(first + count, _PER_LEVEL))
         if count == 1 and places:
             return self._tile(places[0][0])[0]
         found = np.zeros((self._columns, count * BINS), np.uint64)

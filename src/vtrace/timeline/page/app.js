@@ -210,7 +210,8 @@ export class App {
       if (!trace.messagesRows) trace.crowded = found?.notes.messages > 0;
       this.redraw();
     });
-    if (state.collectives !== 'none') this.client.table('collectives', words, `collectives ${number}`).then((found) => {
+    if (isOne && (state.order || state.pins.length)) trace.collectives = undefined; // the answer names the first and the last rank only
+    else if (state.collectives !== 'none') this.client.table('collectives', words, `collectives ${number}`).then((found) => {
       if (found) trace.collectives = found;
       this.redraw();
     });
@@ -284,6 +285,7 @@ export class App {
     trace.ticksAsked = most;
     const found = await this.client.table('ticks', {trace: number, most}, `ticks ${number}`);
     if (found) trace.ticks = found;
+    else if (trace.ticksAsked === most) trace.ticksAsked = undefined;
     this.redraw();
   }
 

@@ -30,7 +30,10 @@ export function installOverview(app) {
     app.overTick = text ? {x: event.clientX, y: event.clientY, text} : null;
     strip.title = text ? '' : title;
   });
-  strip.addEventListener('mouseleave', () => { app.overTick = null; });
+  strip.addEventListener('mouseleave', () => {
+    app.overTick = null;
+    app.redrawOver();
+  });
   window.addEventListener('mousemove', (event) => {
     if (press === null) return;
     const at = timeAt(event);

@@ -37,13 +37,13 @@ export function step(least) {
   return [1, 2, 5, 10].map((n) => n * power).find((each) => each >= least) ?? 10 * power;
 }
 
-/** The lines of an axis and their texts. If times are long, only the first line has its time, and the others the time
+/** The lines of an axis and their texts, of at most three decimals. If times are long, only the first line has its time, and the others the time
  * since the first.
  * @param {number} begin @param {number} end @param {number} most lines @returns {{time: number, text: string}[]} */
 export function ticks(begin, end, most) {
   const wide = step((end - begin) / Math.max(1, most));
   const first = Math.ceil(begin / wide) * wide;
-  const [unit, size] = UNITS.find(([, each]) => wide >= each) ?? UNITS[3];
+  const [unit, size] = UNITS.find(([, each]) => 1000 * wide >= each && Math.abs(end) >= each) ?? UNITS[3];
   const long = Math.abs(end) / size >= 1e6;
   const found = [];
   for (let time = first; time <= end && found.length <= most + 1; time += wide) {

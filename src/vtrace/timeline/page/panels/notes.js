@@ -32,7 +32,7 @@ export function addNote(app) {
 /** The list of notes. @param {App} app */
 export function notes(app) {
   const {notes: every} = app.store.state;
-  if (!every.length) return hint('No notes. The key n adds a note at the mouse, else at the selection; the address holds the notes, so that a link shares them.');
+  if (!every.length) return hint('No notes. The key n adds a note at the mouse, else at the selection; the address and a saved page hold the notes.');
   /** @param {number} row */
   const place = (row) => (every[row].row[0] === 'l' ? nameOf(app, every[row].trace, Number(every[row].row.slice(1))) : every[row].row);
   return element('div', {id: 'notes'}, table([

@@ -71,7 +71,7 @@ export function installPanels(app) {
   mark();
   head(app);
   if (store.state.call || store.state.sample) describe(app);
-  if (store.state.panel !== 'call') show(app, waits);
+  if (store.state.panel !== 'call' || !(store.state.call || store.state.sample)) show(app, waits);
 }
 
 /** Begins with the comparison of two traces, else the findings where there are any, unless the address says more.
