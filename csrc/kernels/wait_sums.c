@@ -164,7 +164,8 @@ static int keep_cause(struct vt_replayed *r, struct vt_open_call *o)
         o->enter, o->sure, o->call, o->node, (uint32_t)r->log.count, (uint16_t)o->kind, (uint16_t)o->sender};
     const struct vt_who *by = &o->partner;
     struct vt_logged *one = vt_log_add(&r->log);
-    if (one) *one = (struct vt_logged){o->location, o->call, by->location, by->call, by->node, o->meet, o->partner_meet};
+    if (one)
+        *one = (struct vt_logged){o->location, o->call, by->location, by->call, by->node, o->meet, o->partner_meet};
     return one != NULL;
 }
 
