@@ -56,9 +56,14 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     """Three threads begin after 900 of 1000 ns: each is idle for 900 ns, of 4000 ns of all threads."""
     work = [(900, "Enter", 1), (1000, "Leave", 1)]
     events = {0: [(0, "Enter", 0), *work, (1000, "Leave", 0)], 1: work, 2: work, 3: work}
-    serial = told(threads(tmp_path, events, "!$omp parallel", PARALLEL, OPENMP), "omp_serial")
+    trace = threads(tmp_path, events, "!$omp parallel", PARALLEL, OPENMP)
+    serial = told(trace, "omp_serial")
     assert serial.loss_ns == 3 * 900
     assert serial.share == pytest.approx(2700 / 4000)
+    without_processor(trace.anchor, (0, 100, 700, 300, "main"))  # so long thread 0 had no processor
+    assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 600
+    without_processor(trace.anchor, (0, 100, 850, 700, "main"))
+    assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 200
 
 
 def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:

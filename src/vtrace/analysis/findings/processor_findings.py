@@ -20,6 +20,8 @@ _MOSTLY, _PARTLY = 0.75, 0.05
 """The share of a loss that waits for a processor explain, from which on the loss is theirs, or is told without them."""
 _COMPARED, _NEARLY_ALL = "imbalance", 0.95
 """A kind of findings whose rest was compared without waits, and the share of waits from which on nothing is left."""
+_MEASURED = "omp_serial"
+"""A kind of findings whose rest is no difference of large numbers, and so always told."""
 _MUCH = 0.15
 """A thread with this share of the waits is named."""
 _HALF = 0.5
@@ -47,7 +49,7 @@ def with_processor_waits(diagnosis: Diagnosis, findings: Sequence[Finding]) -> I
     facts, largest = diagnosis.facts, 0
     for one in findings:
         mostly = _NEARLY_ALL if one.kind == _COMPARED else _MOSTLY
-        if one.loss_ns and one.processor_ns >= mostly * one.loss_ns:
+        if one.loss_ns and one.processor_ns >= mostly * one.loss_ns and one.kind != _MEASURED:
             largest = max(largest, one.processor_ns)
         elif one.loss_ns and one.processor_ns >= _PARTLY * one.loss_ns:
             yield _rest(one)

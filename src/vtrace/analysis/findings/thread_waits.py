@@ -4,6 +4,7 @@ events; kinds have Scalasca's names."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -314,9 +315,15 @@ def idle_threads(facts: RunFacts) -> Waits:
     spent += [(0, master, ns) for master in workers if (ns := int(facts.times[master, -1]))]
     rows = [(path, worker, master, ns) for path, master, ns in spent for worker in workers[master]]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
+    waited = Counter[tuple[int, int]]()  # by path and first thread: a busy processor makes the serial part longer
+    columns = facts.path_of_wait, facts.processor_waits.location, facts.counted_waits
+    for *key, ns in zip(*(column.tolist() for column in columns), strict=True):
+        waited[key[0], key[1]] += round(ns)
+    explained = [min(ns, waited[at, master]) for at, _, master, ns in rows]
     return Waits(
-        kind=np.full(len(rows), IDLE), path=path, location=location, partner=partner, partner_path=path, time=time
-    )
+        kind=np.full(len(rows), IDLE), path=path, location=location, partner=partner, partner_path=path, time=time,
+        processor_ns=np.array(explained, np.int64),
+    )  # fmt: skip
 
 
 def _conditions(calls: Array) -> Waits:
