@@ -63,8 +63,8 @@ struct vt_sample_stream {
 };
 
 /* The usage of threads, as the summary of their location states it. us of CPU time in user and in kernel mode; page faults
-   without and with reading from a disk; us of samples in system calls, and the most pages that the process had in memory
-   at one time: 0 if unknown. */
+   without and with reading from a disk; us of samples in system calls, and, for the first location, the most pages that
+   the process had in memory at one time: 0 if unknown. */
 struct vt_usage {
     uint64_t user, system, minor_faults, major_faults, in_calls, resident;
 };

@@ -25,12 +25,10 @@ static uint64_t us_of(struct timeval time) { return (uint64_t)time.tv_sec * 1000
 static struct vt_usage own_usage(void)
 {
     const struct rusage u = usage_of_own();
-    const uint64_t page = vt_process.page_size ? vt_process.page_size : 4096;
     return (struct vt_usage){.user = us_of(u.ru_utime),
                              .system = us_of(u.ru_stime),
                              .minor_faults = (uint64_t)u.ru_minflt,
-                             .major_faults = (uint64_t)u.ru_majflt,
-                             .resident = (uint64_t)u.ru_maxrss * 1024 / page};
+                             .major_faults = (uint64_t)u.ru_majflt};
 }
 
 static uint64_t number_at(const char **at)
@@ -50,6 +48,17 @@ static long read_of(uint32_t thread, const char *name, char *into, size_t bytes)
     if (thread) vt_text_dec(&t, thread);
     vt_text_add(&t, "/", name);
     return vt_read_file(path, into, bytes);
+}
+
+/* Returns the most pages of the process in memory: VmHWM of proc_pid_status(5), in KiB. getrusage counts those of the
+   programs before an exec, too. */
+static uint64_t most_pages(void)
+{
+    char status[2048];
+    const char *at = read_of(0, "status", status, sizeof status) > 0 ? strstr(status, "VmHWM:") : NULL;
+    if (!at) return 0;
+    at += strcspn(at, "0123456789");
+    return number_at(&at) * 1024 / (vt_process.page_size ? vt_process.page_size : 4096);
 }
 
 /* Returns the usage of another thread: the members 10, 12, 14 and 15 of proc_pid_stat(5). The second member is the
@@ -181,14 +190,13 @@ struct vt_usage vt_thread_usage(struct vt_location *l)
                            .minor_faults = VT_READ(l->used.minor_faults),
                            .major_faults = VT_READ(l->used.major_faults),
                            .in_calls = VT_READ(l->samples.in_calls) / 1000,
-                           .resident = VT_READ(l->used.resident)};
+                           .resident = l->number ? 0 : most_pages()};
     if (VT_READ(l->is_timed)) return sum;
     const struct vt_usage now = current(l);
     sum.user += now.user;
     sum.system += now.system;
     sum.minor_faults += now.minor_faults;
     sum.major_faults += now.major_faults;
-    if (now.resident > sum.resident) sum.resident = now.resident;
     return sum;
 }
 
@@ -199,6 +207,5 @@ void vt_thread_time_end(struct vt_location *l)
     VT_SET(l->used.system, usage.system);
     VT_SET(l->used.minor_faults, usage.minor_faults);
     VT_SET(l->used.major_faults, usage.major_faults);
-    VT_SET(l->used.resident, usage.resident);
     VT_SET(l->is_timed, 1);
 }

@@ -67,7 +67,7 @@ static unsigned sleeps(long number, long operation, long until)
 {
     if (number != SYS_futex || !vt_process.set.processor_wait) return 0;
     const unsigned how = VT_SLEEPS | (until ? VT_WAITS_TIMED : 0);
-    switch (operation & FUTEX_CMD_MASK) {
+    switch ((int)operation & FUTEX_CMD_MASK) { /* callers pass an int: the upper half of the register may be anything */
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET: return how;
     case FUTEX_LOCK_PI:

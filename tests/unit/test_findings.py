@@ -15,7 +15,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.diagnosis_pass import _explains
-from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.finding import Finding, largest_first
 from vtrace.analysis.findings.mpi_findings import mpi_waits
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import crowded_hosts
@@ -424,6 +424,13 @@ def test_waits_for_a_processor_in_mpi_count_once(tmp_path: Path) -> None:
     assert noise.caveats == ("60 ns more are parts of waits in MPI, and count there",)
     assert before["transfer"] == 300
     assert losses(anchor) == before | {"noise": 100, "transfer": 200}
+
+
+def test_the_recording_stands_after_large_losses_of_the_program() -> None:
+    """A loss is large in the half of the run that the recording leaves from 2.5 % of the whole on."""
+    tracing = Finding(kind="tracing", loss_ns=500, share=0.5, text="")
+    large, small = (Finding(kind="imbalance", loss_ns=loss, share=loss / 1000, text="") for loss in (25, 24))
+    assert largest_first([tracing, small, large]) == [large, tracing, small]
 
 
 def test_transfers_name_both_ends(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_storm(tmp_path: Path) -> None:
     assert "process 0 takes 200,000 page faults with at most 10,000 pages in memory" in found.text
 
 
+def test_only_the_named_process_counts(tmp_path: Path) -> None:
+    """Process 1 gets memory again, too, but takes an eighth of the time."""
+    (found,) = told(tmp_path, STORM, STORM | {"MINOR_FAULTS": 30_000, "SYSTEM_NS": 40 * MS})
+    assert "process 0 takes 200,000 page faults with at most 10,000 pages in memory" in found.text
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -173,7 +173,7 @@ class Source:
         VT_MODE=RING), unknown (1: more events may be lost than the column lost counts), user, system (seconds of CPU
         time of its threads, from their start to their end), minor_faults, major_faults (page faults without and with
         reading from a disk), in_calls (seconds of samples in system calls), resident (the most pages of the process in
-        memory). Values that the archive lacks, as in other tools' archives, are NaN or -1."""
+        memory, for its first location). Values that the archive lacks, as in other tools' archives, are NaN or -1."""
         return self._coverage
 
     @cached_property

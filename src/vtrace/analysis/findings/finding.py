@@ -138,8 +138,8 @@ def archive_word(anchor: Path) -> str:
 
 
 def largest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings in the order in which reports show them: the largest loss first, but those of the machine, which
-    stretch the run, after losses of the program that are large in the rest of the run."""
+    """The findings in the order in which reports show them: the largest loss first, but those of the machine and of
+    the recording, which stretch the run, after losses of the program that are large in the rest of the run."""
     of_machine = [one for one in findings if kind_of(one.kind).of_machine]
     ordered = sorted(findings, key=lambda one: -one.loss_ns)
     least = _LARGE * (1 - sum(one.share for one in of_machine))

@@ -92,7 +92,7 @@ def file_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@rule(FindingKind("tracing", "the recording wrote its buffers meanwhile"))
+@rule(FindingKind("tracing", "the recording wrote its buffers meanwhile", of_machine=True))
 def tracing_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The time in which threads wrote buffers while the program ran."""
     facts = diagnosis.facts

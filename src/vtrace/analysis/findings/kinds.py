@@ -36,7 +36,7 @@ class FindingKind:
     findings. of_ranks: ranks wait for each other, so ranks that share cores make the loss doubtful. is_loss: False: the
     finding stands in for losses that were not found; always: it has bytes in place of a loss, and stands below all
     losses. action: what usually helps, "" if that depends on the program.
-    of_machine: other programs cause this loss, so that large losses of the program stand before it.
+    of_machine: other programs, or the recording, cause this loss, so that large losses of the program stand before it.
     explained_by: kinds of findings that name the cause of this loss, too: beside them this finding is left out."""
 
     name: str

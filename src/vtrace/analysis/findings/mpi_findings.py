@@ -487,7 +487,8 @@ def _both_ends_text(facts: RunFacts, path: int, is_mpi: Array) -> str:
     locations, paths, times = numbers["location"], numbers["path"], numbers["exclusive"]
     here = add_up(locations[paths == path], times[paths == path], len(facts.times))
     elsewhere = (paths != path) & (times > 2 * here[locations]) & (2 * times > here.max())
-    most = np.setdiff1d(np.flatnonzero(here), locations[elsewhere]).tolist()
+    longer = (paths != path) & (times > here[locations])
+    most = np.setdiff1d(np.flatnonzero(here), locations[longer]).tolist()
     if not most or not np.any(elsewhere):
         return text
     other = int(np.argmax(add_up(paths[elsewhere], times[elsewhere], facts.paths.rows)))

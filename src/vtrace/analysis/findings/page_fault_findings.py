@@ -47,9 +47,10 @@ class _Faults:
     count: Array
     ns: Array
     error: Array
-    resident: int
-    """The most pages that the processes had at one time."""
-    is_sampled: bool
+    pages: Array
+    """The most pages of its process at one time."""
+    is_sampled: Array
+    """True: samples tell the time in system calls."""
 
 
 @rule(
@@ -70,13 +71,15 @@ def page_faults(diagnosis: Diagnosis) -> Iterator[Finding]:
     if loss - _SURE * np.sqrt(faults.error.sum()) < _LEAST * facts.whole:
         return
     rows = np.flatnonzero(faults.ns >= _MUCH * loss).tolist() or np.flatnonzero(faults.ns).tolist()
-    who, count = locations_text(facts.trace, rows), int(faults.count.sum())
+    who, count = locations_text(facts.trace, rows), int(faults.count[rows].sum())
+    _, firsts = np.unique(facts.trace.places.process[rows], return_index=True)
+    pages = int(faults.pages[rows][firsts].sum())
     text = f"{who} take{'s' * (len(rows) == 1)} {count:,} page faults"
-    text += f" with at most {faults.resident:,} pages in memory at one time: {span(int(loss))} in the kernel"
+    text += f" with at most {pages:,} pages in memory at one time: {span(int(loss))} in the kernel"
     where, values = _place(diagnosis, faults)
     yield facts.finding(
         "page_faults", round(loss), 0, locations=rows, text=text + where, culprit=who,
-        certainty=ESTIMATE if faults.is_sampled else BOUND, **values,
+        certainty=ESTIMATE if faults.is_sampled[rows].all() else BOUND, **values,
     )  # fmt: skip
 
 
@@ -95,13 +98,13 @@ def _faults(facts: RunFacts) -> _Faults | None:
     if not mine.any():
         return None
     settings = trace.vtrace.get("SETTINGS", {})
-    is_sampled = trace.contexts.rows > 0 and settings.get("VT_SAMPLE_CLOCK", "cpu") == "cpu"
+    by_time = trace.contexts.rows > 0 and settings.get("VT_SAMPLE_CLOCK", "cpu") == "cpu"
     system, calls = (np.nan_to_num(known[name]) * 1e9 * mine for name in ("system", "in_calls"))
-    if not is_sampled:
-        calls = _in_calls(facts) * mine
+    is_sampled = by_time & (calls > 0)  # 0: unknown, as where processors tell the handler nothing about system calls
+    calls = np.where(is_sampled, calls, _in_calls(facts) * mine)
     ns = np.clip(system - calls, 0, count * _MOST_NS)
     error = np.where(ns > 0, (system + calls) * _TICK, 0)
-    return _Faults(count=count * mine, ns=ns, error=error, resident=int(pages[again].sum()), is_sampled=is_sampled)
+    return _Faults(count=count * mine, ns=ns, error=error, pages=pages[process], is_sampled=is_sampled)
 
 
 def _in_calls(facts: RunFacts) -> Array:

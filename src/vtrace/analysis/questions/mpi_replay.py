@@ -159,7 +159,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         """A copy of rows, if there is room for them in memory; else no rows."""
         with self._lock:
             place = self._kept.get(rows.dtype, 0)
-            if place + rows.nbytes > self._memory:
+            if not rows.nbytes or place + rows.nbytes > self._memory:
                 return rows[:0]
             self._kept[rows.dtype] = place + rows.nbytes
             if rows.dtype not in self._room:

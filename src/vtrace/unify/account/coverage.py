@@ -152,6 +152,8 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
 def _site(known: ProcessDefinitions, site: int) -> str:
     """Returns the text of a call that slept. The flags of a record BLOCKED follow the name of the function."""
     innermost, arrow, callers = known.texts.get(site & UNMAPPED, "").partition(" <- ")
+    if not innermost:
+        return ""
     function, at, place = innermost.rpartition("@")
     words = SHARED * bool(site & SITE_SHARED) + TIMED * bool(site & SITE_TIMED)
     return f"{function}{words}{at}{place}{arrow}{callers}"
