@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _MEMORY = 160 << 20
 """The most bytes of ends, and of times, to keep in memory; further ones go to the file."""
+_BLOCK = 16 << 20
+"""The least bytes to allocate for them at a time. NumPy takes huge pages for large arrays."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
 
 
@@ -158,13 +160,17 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def keep(self, rows: Array) -> Array:
         """A copy of rows, if there is room for them in memory; else no rows."""
         with self._lock:
-            place = self._kept.get(rows.dtype, 0)
-            if not rows.nbytes or place + rows.nbytes > self._memory:
+            size = self._kept.get(rows.dtype, 0) + rows.nbytes
+            if not rows.nbytes or size > self._memory:
                 return rows[:0]
-            self._kept[rows.dtype] = place + rows.nbytes
-            if rows.dtype not in self._room:
-                self._room[rows.dtype] = np.empty(self._memory, np.uint8)  # NumPy takes huge pages for large arrays
-            kept = self._room[rows.dtype][place : place + rows.nbytes]
+            room = self._room.get(rows.dtype)
+            if room is None or len(room) < rows.nbytes:
+                try:
+                    room = np.empty(max(rows.nbytes, _BLOCK), np.uint8)
+                except MemoryError:
+                    return rows[:0]
+            kept, self._room[rows.dtype] = room[: rows.nbytes], room[rows.nbytes :]
+            self._kept[rows.dtype] = size
         kept[:] = rows.view(np.uint8)  # as bytes: NumPy copies records one by one
         return kept.view(rows.dtype)
 
