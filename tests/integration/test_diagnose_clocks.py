@@ -24,9 +24,10 @@ WAITS = {"imbalance", "serialisation", "mpi_wait"}
 
 
 def diagnosed(where: Path, *words: str) -> dict[str, Any]:
-    """The JSON of a run of 4 ranks, 2 on each host, with these clocks."""
+    """The JSON of a run of 4 ranks, 2 on each host, with these clocks. Messages take no time, so waits have causes."""
     size = ["--ranks", "4", "--ranks-per-host", "2", "--events", "4e3"]
-    call([sys.executable, ROOT / "bench" / "synthetic.py", "c", *size, *words], where)
+    times = ["--compute", "200000", "--latency", "1", "--jitter", "1"]
+    call([sys.executable, ROOT / "bench" / "synthetic.py", "c", *size, *times, *words], where)
     unify(where, "c")
     found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "c", "--json").stdout)
     assert {one["kind"] for one in found["findings"]} & WAITS
