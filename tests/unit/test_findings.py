@@ -433,6 +433,20 @@ def test_the_recording_stands_after_large_losses_of_the_program() -> None:
     assert largest_first([tracing, small, large]) == [large, tracing, small]
 
 
+def test_ranks_of_another_communicator_are_no_culprits(tmp_path: Path) -> None:
+    """Ranks 0 and 2 wait for rank 4. Ranks 1, 3 and 5 work as long as rank 4, but nobody of these waits for them."""
+    events: dict[int, list[Event]] = {}
+    for rank in range(6):
+        time = 400 if rank % 2 or rank == 4 else 100
+        events[rank] = [(0, "Enter", 0), *call(0, time, "work")]
+        if rank % 2 == 0:
+            op = ("MpiCollectiveEnd", 0, 1, UNDEFINED, 1, 1)
+            events[rank] += call(time, 400, "MPI_Coll", (time, "MpiCollectiveBegin"), (400, *op))
+        events[rank].append((450, "Leave", 0))
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.culprit.partition(",")[0], found.loss_ns) == ("rank 4", 600)
+
+
 def test_transfers_name_both_ends(tmp_path: Path) -> None:
     """Rank 0 sends to ranks 1 and 2, one after the other."""
     events: dict[int, list[Event]] = {rank: [(0, "Enter", 0)] for rank in range(3)}

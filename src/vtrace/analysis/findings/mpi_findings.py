@@ -127,7 +127,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.masters) > 1 else ()
-    for cause in _by_culprit(facts, causes, answers.delays, pool):
+    for cause in _by_culprit(facts, causes, answers, places, pool=pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
         yield _with_clock_doubt(finding, answers.waits, rows, clocks)
@@ -177,14 +177,17 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         )
 
 
-def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: WaitPool) -> list[_Cause]:
+def _by_culprit(
+    facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, places: _WaitPlaces, *, pool: WaitPool
+) -> list[_Cause]:
     """The causes, the largest first. Call paths in which the same processes take longer, or do the I/O, are one
     cause."""
     found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
+    delays = answers.delays
     for cause in causes:
         cause.kind = _kind(facts, cause, delays)
         if cause.kind == "imbalance":
-            cause.locations = _as_long(facts, cause, delays)
+            cause.locations = _as_long(facts, cause, answers, places)
         cause.processor_ns = _of_processor(facts, cause, delays, pool)
         key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
         if key not in found:
@@ -197,15 +200,20 @@ def _by_culprit(facts: RunFacts, causes: Iterable[_Cause], delays: Table, pool: 
     return sorted(found.values(), key=lambda cause: -cause.loss)
 
 
-def _as_long(facts: RunFacts, cause: _Cause, delays: Table) -> list[int]:
+def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitPlaces) -> list[int]:
     """The culprits, and those that take as long in the path, but arrive a little earlier than these, so that nobody
-    waits for them."""
+    waits for them: they wait for the culprits. Ranks that meet in another communicator do not."""
+    delays, waits = answers.delays, answers.waits
     spent = facts.spent_in(facts.paths_named(facts.names(cause.path, delays.paths)))
     masters = [*facts.masters.values()]
     least = spent[masters].min()
     longest = spent[cause.locations].mean() - least
     culprits = {*cause.locations}
-    found = [row for row in masters if row in culprits or spent[row] - least >= _AS_LONG * longest > 0]
+    here = cause.waits_ns[places.of_wait] >= _MOSTLY * cause.waits_ns.max()
+    waiting = {*waits["location"][here & np.isin(waits["partner"], cause.locations)].tolist()}
+    found = [
+        row for row in masters if row in culprits or (row in waiting and spent[row] - least >= _AS_LONG * longest > 0)
+    ]
     return found if len(found) < len(masters) else cause.locations
 
 
