@@ -155,7 +155,7 @@ def damaged(place: Path, inner: list[Any], outer: list[Any], codecs: tuple[int, 
 
 AFTER = (
     ["summary", "--json"], ["profile", "--json"], ["profile", "--by", "callpath", "--csv"], ["diagnose", "--json"],
-    ["view", "--text"], ["mpip"], ["info", "--json"], ["diff"], ["export", "--to", "csv", "-o", "-"],
+    ["view", "--text"], ["mpip"], ["info", "--json"], ["diff"], ["export", "--to", "csv", "-o", "FILE"],
 )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_written_after_salvage(where: Path, runs: list[tuple[Any, ...]]) -> None
             if run(vtunify, words, where)[0]:
                 continue
             archive = prefix.with_name("u_heat.trace")
-            command, *options = AFTER[after]
+            command, *options = (str(where / "events.csv") if word == "FILE" else word for word in AFTER[after])
             code, result = run(
                 vtrace, ["vtrace", command, archive, *([archive] * (command == "diff")), *options], where
             )

@@ -212,6 +212,7 @@ def test_waits(tmp_path: Path) -> None:
         (("--to", "csv", "--ranks", "a"), "a is not a rank"),
         (("--to", "speedscope", "--waits"), "the format speedscope has no place for waits"),
         (("--to", "csv", "--from", "2us", "--to", "1us"), "not before"),
+        (("--to", "csv", "-o", "-"), "-o - does not mean standard output"),
     ],
 )  # fmt: skip
 def test_mistakes(place: Path, words: tuple[str, ...], said: str) -> None:

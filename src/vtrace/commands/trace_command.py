@@ -247,7 +247,9 @@ def new_archive_option() -> click.Option:
 
 
 def check_output(path: Path, option: str = "-o") -> None:
-    """Raises VtraceError if no file can have this path. option: which names the path."""
+    """Raises UsageError or VtraceError if no file can have this path. option: which names the path."""
+    if str(path) == "-":
+        raise UsageError(f"{option} - does not mean standard output here", f"give {option} a file name")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise VtraceError(f"cannot write {path}", f"give {option} a file name in an existing directory")
 
