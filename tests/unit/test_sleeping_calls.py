@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import _otf2
 import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import Foreign
-from vtrace.analysis.findings.sleeping_calls import sleeping_call
+from vtrace.analysis.findings.sleeping_calls import longer_sleep, sleeping_call
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
@@ -46,6 +48,15 @@ def test_names_of_calls(site: str, call: str | None) -> None:
     """A function of Python is known by its mark, a file of the interpreter by its name."""
     found = sleeping_call(tuple(site.split(" <- ")))
     assert (str(found) if found else None) == call
+
+
+def test_the_line_where_some_threads_sleep_longer() -> None:
+    """All threads sleep at line 20, thread 1 at line 21, too."""
+    sites = [("usleep@x.c:1", f"rest@/a/x.f90:{line}") for line in (20, 20, 21)]
+    times = cast("BlockedTimes", SimpleNamespace(location=np.array([0, 1, 1]), sites=sites))
+    found = longer_sleep(times, np.array([50.0, 55.0, 100.0]), [1], [0], difference=100)
+    assert found
+    assert str(found) == "usleep, called by rest (x.f90:21)"
 
 
 FUTEX, READS = "syscall@x.S:38 <- take@/a/x.c:3", "pthread_rwlock_clockrdlock@x.c:1 <- take@/a/x.c:3"

@@ -86,13 +86,16 @@ def blocks(findings: list[Finding], trace: Source, known: Sequence[str], *, deta
 def first_findings(diagnosis: Diagnosis, most: int) -> Iterator[str]:
     """The largest findings, and the line that says what to record."""
     if diagnosis.findings:
-        yield from wrapped(_head(diagnosis.findings), "", "  ")
+        yield from wrapped(_head(diagnosis.findings, diagnosis.findings), "", "  ")
     for block in blocks(diagnosis.findings[:most], diagnosis.facts.trace, diagnosis.notes, details=False):
         yield from block
     yield from wrapped(diagnosis.to_record, "", "")
 
 
-def _head(findings: list[Finding]) -> str:
+def _head(findings: list[Finding], every: list[Finding]) -> str:
+    """findings: those to show of every one."""
+    if every and not findings:
+        return f"Findings; none about this, {len(every)} without --about"
     is_loss = findings and kind_of(findings[0].kind).is_loss
     loss = "100 % are the time of all threads" if is_loss else "no loss above 2 % of the time of all threads was found"
     return f"Findings; {loss}"
@@ -106,7 +109,7 @@ def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool) -> Ite
         for text in (*diagnosis.notes, diagnosis.to_record, headline(diagnosis))
         for line in wrapped(text, "  ", "  ")
     ]
-    yield from [*head, "", *wrapped(_head(findings), "", "  ")]
+    yield from [*head, "", *wrapped(_head(findings, diagnosis.findings), "", "  ")]
     made = [*blocks(findings, diagnosis.facts.trace, diagnosis.notes, details=details)]
     ends = np.cumsum([len(block) for block in made])
     on_screen = int(np.count_nonzero(ends <= _LINES - len(head) - 3))

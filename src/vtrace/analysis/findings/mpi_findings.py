@@ -255,7 +255,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     elif asleep:
         evidence = ("diagnose", "--about", "processor")
     elif names:
-        evidence = (*evidence, "--select", f"region={names[-1]}")
+        evidence = (*evidence, "--select", f"region={names[-1].replace(',', '?')}")  # a comma separates patterns
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],

@@ -26,7 +26,7 @@ UNNAMED = "functions that were not recorded"
 """The callers of malloc in a finding that cannot name them."""
 UNSEEN = "functions that are not known"
 """The place of page faults in a finding that cannot name it."""
-_MUCH, _MOSTLY = 0.05, 0.5
+_MUCH, _MOSTLY, _IDLE = 0.05, 0.5, 0.98
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
 _MOST = 1 << 16
@@ -152,15 +152,15 @@ def _processes_to_record(facts: RunFacts) -> str:
         return ""
     who, whole = locations_text(facts.trace, waiting), span(int(waited[waiting].sum()))
     return (
-        f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: vtrace run "
-        "--python, or compile them with vtrace-cc"
+        f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: those of Python "
+        "need vtrace run --python, others vtrace-cc"
     )
 
 
 def _locks_to_record(facts: RunFacts) -> str:
     """Words about threads that run less than they could outside of recorded waits and known calls that sleep, if locks
     were not recorded: whether these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait
-    between parallel regions."""
+    between parallel regions; threads that wait nearly all of their time have nothing to do, as those of libraries."""
     trace = facts.trace
     settings = trace.vtrace.get("SETTINGS", {})
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
@@ -178,8 +178,9 @@ def _locks_to_record(facts: RunFacts) -> str:
     cpu = (coverage["user"] + coverage["system"]) * 1e9
     idle, waiting = 0.0, 0
     for row in rows:
-        ns = float(facts.times[row].sum() - known[row] - cpu[row])
-        if ns > _MUCH * facts.times[row].sum():
+        whole = facts.times[row].sum()
+        ns = float(whole - known[row] - cpu[row])
+        if _MUCH * whole < ns < _IDLE * whole:
             idle, waiting = idle + ns, waiting + 1
     if idle < _MUCH * facts.whole:
         return ""

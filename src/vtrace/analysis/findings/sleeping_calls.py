@@ -123,11 +123,14 @@ def longer_sleep(
     of the sleep that counts. None: none does."""
     weight = np.isin(asleep.location, locations) / max(1, len(locations))
     weight = (weight - np.isin(asleep.location, others) / max(1, len(others))) * ns
-    sums, example = defaultdict[tuple[str, ...], float](float), dict[tuple[str, ...], SleepingCall]()
+    sums = defaultdict[tuple[str, ...], float](float)
+    by_line = defaultdict[tuple[str, ...], dict[SleepingCall, float]](dict)
     for at in np.flatnonzero(weight).tolist():
         if call := sleeping_call(asleep.sites[at]):
             key = (call.sleeps, *without_recursion(call.names))
             sums[key] += weight[at]
-            example.setdefault(key, call)
+            by_line[key][call] = by_line[key].get(call, 0.0) + weight[at]
     most = max(sums, key=sums.__getitem__, default=())
-    return example[most] if most and sums[most] >= _MOST * max(1.0, difference) else None
+    if not most or sums[most] < _MOST * max(1.0, difference):
+        return None
+    return max(by_line[most], key=by_line[most].__getitem__)
