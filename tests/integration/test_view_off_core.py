@@ -80,6 +80,6 @@ def test_shares_are_those_of_the_table(build: Builder, tmp_path: Path) -> None:
         assert np.abs(shares[3] - shares[:3].mean(axis=0)).max() < 1.01
         inside = (blocked.begin < end) & (blocked.end > begin)
         assert table.columns["kind"].count(1) == np.count_nonzero(inside)
-        calls = ("nanosleep, called by rest", "futex, called by wait_for_nobody")
+        calls = ("nanosleep, called by rest", "futex until a time, called by wait_for_nobody")
         named = sum(table.notes["texts"][text].startswith(calls) for text in table.columns["text"])
         assert named == sum(bool(blocked.sites[at]) for at in np.flatnonzero(inside))
