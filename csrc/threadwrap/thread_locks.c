@@ -273,17 +273,17 @@ static inline unsigned is_empty(sem_t *semaphore)
     return SLEEPS | (is_shared ? VT_WAITS_SHARED : 0);
 }
 
-/* reads: the call would share the lock with readers. glibc keeps three bits for writers in __readers:
+/* is_read: the call would share the lock with readers. glibc keeps three bits for writers in __readers:
    the first one may be set without a writer. */
-static inline unsigned is_taken(const volatile void *lock, int reads)
+static inline unsigned is_taken(const volatile void *lock, int is_read)
 {
 #if __GLIBC_PREREQ(2, 25)
     const volatile pthread_rwlock_t *l = lock;
     const unsigned readers = l->__data.__readers;
-    if (!(reads ? readers & 6 : (readers & ~1u) | (unsigned)l->__data.__cur_writer)) return 0;
+    if (!(is_read ? readers & 6 : (readers & ~1u) | (unsigned)l->__data.__cur_writer)) return 0;
     return SLEEPS | (l->__data.__shared ? VT_WAITS_SHARED : 0);
 #else
-    (void)lock, (void)reads;
+    (void)lock, (void)is_read;
     return 0;
 #endif
 }
