@@ -33,8 +33,9 @@ from vtrace.analysis.written_scan import WrittenScan
 
 _MOST = 7
 """The most findings."""
-_MOSTLY = 0.5
-"""A finding explains another one with the same cause if it loses at least this part of the other's loss."""
+_MOSTLY, _HALF = 0.5, 0.4
+"""A finding explains another one with the same cause if it loses at least this part of the other's loss; _HALF: of the
+loss of all threads while one sleeps: with two threads the wait of the other one is half of it, more or less."""
 _NEARLY_ALL, _LARGE = 0.75, 0.05
 """Slow iterations explain an imbalance if they have this part of its waits, or most of them and the rest is below this
 share of the time of all threads."""
@@ -146,7 +147,8 @@ def _explains(finding: Finding, other: Finding) -> bool:
     transfers explain that ranks are late by calls of MPI."""
     by_calls = (finding.kind, other.kind) == ("transfer", "serialisation") and other.region.startswith("MPI_")
     if by_calls or finding.kind in kind_of(other.kind).explained_by:
-        return finding.share >= LEAST and finding.loss_ns >= _MOSTLY * other.loss_ns
+        least = _HALF if other.kind == "blocked" else _MOSTLY
+        return finding.share >= LEAST and finding.loss_ns >= least * other.loss_ns
     if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
         return False
     waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
