@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SECOND = 10**9
 _LOCKS = re.compile(r"sem_|pthread_(mutex|cond|barrier|rwlock)_|mtx_|cnd_|futex")
 """The beginning of the names of libc's functions of locks."""
+_HELD = re.compile(r"pthread_(mutex|rwlock)_|mtx_")
+"""Those of them whose lock another thread holds."""
 _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
@@ -131,6 +133,11 @@ class BlockedTimes(ProcessorWaits):
         """(times,) bool: the call waits for another thread, by a lock, condition variable, barrier or semaphore that is
         not known as one between processes; it may also wait for a time."""
         return self._in(_LOCKS) & ~self.is_for_process
+
+    @cached_property
+    def is_for_lock(self) -> Array:
+        """(times,) bool: the call waits for a lock that another thread holds."""
+        return self._in(_HELD)
 
     @cached_property
     def is_timed(self) -> Array:

@@ -26,7 +26,7 @@ UNNAMED = "functions that were not recorded"
 """The callers of malloc in a finding that cannot name them."""
 UNSEEN = "functions that are not known"
 """The place of page faults in a finding that cannot name it."""
-_MUCH, _MOSTLY, _IDLE = 0.05, 0.5, 0.98
+_MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
 _MOST = 1 << 16
@@ -160,7 +160,8 @@ def _processes_to_record(facts: RunFacts) -> str:
 def _locks_to_record(facts: RunFacts) -> str:
     """Words about threads that run less than they could outside of recorded waits and known calls that sleep, if locks
     were not recorded: whether these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait
-    between parallel regions; threads that wait nearly all of their time have nothing to do, as those of libraries."""
+    between parallel regions. The longest sleep of a thread does not count: threads of libraries have nothing to do from
+    some time on."""
     trace = facts.trace
     settings = trace.vtrace.get("SETTINGS", {})
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
@@ -174,13 +175,15 @@ def _locks_to_record(facts: RunFacts) -> str:
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
     asleep = facts.blocked.within() * (facts.asleep_at_work & facts.blocked.is_known)
     known = known + np.bincount(facts.blocked.location, asleep, trace.locations.rows)
+    unasked = facts.blocked.within() * ~(facts.asleep_at_work & facts.blocked.is_known | facts.blocked.is_for_lock)
+    np.maximum.at(longest := np.zeros(trace.locations.rows), facts.blocked.location, unasked)
     coverage = trace.coverage()
     cpu = (coverage["user"] + coverage["system"]) * 1e9
     idle, waiting = 0.0, 0
     for row in rows:
         whole = facts.times[row].sum()
-        ns = float(whole - known[row] - cpu[row])
-        if _MUCH * whole < ns < _IDLE * whole:
+        ns = float(whole - known[row] - cpu[row] - longest[row])
+        if ns > _MUCH * whole:
             idle, waiting = idle + ns, waiting + 1
     if idle < _MUCH * facts.whole:
         return ""
