@@ -8,7 +8,7 @@ import {CanvasSurface, SvgSurface} from '../../src/vtrace/timeline/page/draw/sur
 /** The pixels of a picture of 40 x 6, 0 where nothing is drawn. @param {any} strip @param {number} scale */
 function painted(strip, scale) {
   const pixels = new Uint32Array(40 * 6);
-  CanvasSurface.prototype.strip.call({image: {width: 40, height: 6}, scale, pixels}, strip);
+  CanvasSurface.prototype.strip.call({across: 40, down: 6, scale, pixels}, strip);
   return pixels;
 }
 

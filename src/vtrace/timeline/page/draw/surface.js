@@ -17,6 +17,7 @@ export class CanvasSurface {
     /** @type {Map<string, number>} */
     this.widths = new Map();
     this.image = new ImageData(1, 1);
+    this.across = this.down = 1; // of the image, whose own properties are slow to ask
     this.pixels = new Uint32Array(this.image.data.buffer);
     /** The texts of the picture and their boxes, for tests. @type {{text: string, x: number, y: number, w: number, h: number}[]} */
     this.texts = [];
@@ -26,8 +27,9 @@ export class CanvasSurface {
   begin(width, height, back) {
     this.resize(width, height);
     const w = this.canvas.width, h = this.canvas.height;
-    if (this.image.width !== w || this.image.height !== h) {
+    if (this.across !== w || this.down !== h) {
       this.image = new ImageData(w, h);
+      [this.across, this.down] = [w, h];
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     this.pixels.fill(pixel(back));
@@ -44,12 +46,12 @@ export class CanvasSurface {
 
   /** @type {Surface['fill']} */
   fill(x, y, w, h, colour) {
-    const {width, height} = this.image, s = this.scale;
-    const x0 = Math.max(0, Math.round(x * s)), x1 = Math.min(width, Math.max(x0 + 1, Math.round((x + w) * s)));
-    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
-    const value = pixel(colour), {pixels} = this, wide = x1 - x0;
+    const {across, down, pixels} = this, s = this.scale;
+    const x0 = Math.max(0, Math.round(x * s)), x1 = Math.min(across, Math.max(x0 + 1, Math.round((x + w) * s)));
+    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(down, Math.max(y0 + 1, Math.round((y + h) * s)));
+    const value = pixel(colour), wide = x1 - x0;
     for (let line = y0; line < y1; line += 1) {
-      const first = line * width + x0;
+      const first = line * across + x0;
       if (wide > 12) pixels.fill(value, first, first + wide);
       else for (let at = first; at < first + wide; at += 1) pixels[at] = value; // a call of fill costs more
     }
@@ -57,15 +59,15 @@ export class CanvasSurface {
 
   /** If rectangles share a pixel, draws the one in the pixel's middle. @type {Surface['strip']} */
   strip({y, h, zero, wide, first, last, low, high, colours}) {
-    const {width, height} = this.image, s = this.scale, {pixels} = this;
-    const x0 = Math.max(0, Math.round(low * s)), x1 = Math.min(width, Math.round(high * s));
-    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
+    const {across, down, pixels} = this, s = this.scale;
+    const x0 = Math.max(0, Math.round(low * s)), x1 = Math.min(across, Math.round(high * s));
+    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(down, Math.max(y0 + 1, Math.round((y + h) * s)));
     const step = 1 / (wide * s);
     for (let x = x0; x < x1; x += 1) {
       const colour = colours[Math.max(first, Math.min(last - 1, Math.floor((x + 0.5 - zero * s) * step)))];
       if (colour < 0) continue;
       const value = pixel(colour);
-      for (let line = y0; line < y1; line += 1) pixels[line * width + x] = value;
+      for (let line = y0; line < y1; line += 1) pixels[line * across + x] = value;
     }
   }
 
