@@ -152,6 +152,37 @@ def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     assert found == {1: (0, 250), 2: (1, 345)}
 
 
+def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
+    """In each of three rounds one of two threads waits 100 ns for a critical region, then the other one as long in the
+    barrier; thread 1 waits in two of them, and has 50 ns of other work in the last one. The waits in barriers belong to
+    the lock, but for this work."""
+
+    def round_of(start: int, *, waits: int, more: int = 0) -> list[Event]:
+        block, reached = start + 10 + 100 * waits, start + 120 + 100 * waits + more
+        critical = [(start + 10, "Enter", 1), (block, "Enter", 2), (block + 100, "Leave", 2), (block + 101, "Leave", 1)]
+        return [*critical, (reached, "Enter", 3), (start + 400, "Leave", 3)]
+
+    made = Foreign(tmp_path)
+    for thread, waits in enumerate(((0, 1, 0), (1, 0, 1))):
+        rounds = [round_of(500 * n, waits=each, more=50 * (n == 2) * thread) for n, each in enumerate(waits)]
+        made.events(thread, [(0, "Enter", 0), *(event for each in rounds for event in each), (1500, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=1500)
+    for thread in range(2):
+        made.location(thread)
+    roles = _otf2.REGION_ROLE_CRITICAL.value, _otf2.REGION_ROLE_CRITICAL_SBLOCK.value, BARRIER
+    made.region(0, "!$omp parallel", PARALLEL, OPENMP)
+    for row, name in enumerate(("critical", "critical sblock", "barrier"), 1):
+        made.region(row, f"!$omp {name}", roles[row - 1], OPENMP)
+    trace = Trace(made.close())
+    found = told(trace, "lock")
+    assert found.loss_ns == 3 * 100 + 3 * 100
+    assert found.text.startswith(
+        "2 threads wait 300 ns for the lock of !$omp critical, 3 times, and 300 ns in barriers"
+    )
+    assert told(trace, "omp_imbalance").loss_ns == 50
+
+
 def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
     """Thread 0 has a lock for writing from 10 to 400 ns. Thread 1 waits 300 ns for it, thread 2 comes later."""
     made, lock = Foreign(tmp_path), (PTHREAD, 7, 1)

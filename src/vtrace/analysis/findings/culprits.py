@@ -58,14 +58,10 @@ def culprits_text(trace: Source, locations: list[int]) -> str:
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
 
 
-def behind_locks(waits: Table, barriers: Table, path: int, culprits: list[int]) -> tuple[int, Table]:
-    """The ns that threads wait in barriers since others waited for locks before, and these waits for locks, in the same
-    construct: with culprits as much as they waited longer for locks. path: of the barriers."""
+def behind_locks(waits: Table, barriers: Table, path: int) -> tuple[int, Table]:
+    """The ns that threads wait in barriers since others waited for locks before, and the waits for locks in the same
+    construct. path: of the barriers."""
     regions, above = waits.paths["region"], int(waits.paths["parent"][path])
     inside = outermost(waits.paths["parent"], regions == regions[above]) > 0 if above > 0 else regions >= 0
     locks = waits.take(np.isin(waits["kind"], LOCKS) & inside[waits["path"]])
-    count = 1 + max([0, *locks["location"].tolist(), *barriers["location"].tolist(), *culprits])
-    held, waited = (add_up(each["location"], each["time_ns"], count) for each in (locks, barriers))
-    if not culprits:
-        return min(int(held.sum()), int(waited.sum())), locks
-    return int(np.minimum(waited, np.maximum(0, held[culprits].max() - held)).sum()), locks
+    return int(barriers["locks_ns"].sum()) if locks.rows else 0, locks

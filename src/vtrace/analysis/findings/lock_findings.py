@@ -96,11 +96,11 @@ def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int =
 class _Behind:
     """Waits in barriers for threads that waited for locks, which count in proportion to the waits for these locks."""
 
-    def __init__(self, facts: RunFacts, waits: Table) -> None:
+    def __init__(self, waits: Table) -> None:
         """waits: all of threads."""
         self._rate = np.zeros(waits.paths.rows)
         for barriers, path, _ in by_region(waits, *BARRIERS):
-            ns, locks = behind_locks(waits, barriers, path, culprits_of(facts, barriers))
+            ns, locks = behind_locks(waits, barriers, path)
             paths, share = np.unique(locks["path"]), ns / max(1, int(locks["time_ns"].sum()))
             self._rate[paths] += share
 
@@ -122,7 +122,7 @@ class _Behind:
 def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits for locks: by region; of pthreads with known calls or holders, by the call that waits."""
     facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
-    behind = _Behind(facts, waits)
+    behind = _Behind(waits)
     known = single.take(single["kind"] == MUTEX)
     if np.any((known["site"] >= 0) | (known["hold_ns"] >= 0)):
         waits = waits.take(waits["kind"] != MUTEX)

@@ -31,7 +31,7 @@ _MOST = 4_000_000
 class Waits:
     """Single waits: columns of one length, like the columns of Trace.thread_waits; time: ns. since, partner_since: from
     then until `until` the location and its partner did the work whose difference is the wait (ns); None: unknown.
-    processor_ns: the part of each wait that waits for a processor explain."""
+    processor_ns, locks_ns: the part of each wait that waits of the partner explain, for a processor and for locks."""
 
     kind: Array
     path: Array
@@ -43,6 +43,7 @@ class Waits:
     partner_since: Array | None = None
     until: Array | None = None
     processor_ns: Array | None = None
+    locks_ns: Array | None = None
 
 
 class _SyncPart(SlicePart):
@@ -169,15 +170,18 @@ class SyncCalls(KeptSlices[Answer]):
 def add_up_waits(
     found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], *, lines: list[str]
 ) -> Table:
-    """The table of SyncCalls.table. lines: about waits that are left out. With processor_ns if any waits have this."""
+    """The table of SyncCalls.table. lines: about waits that are left out. With processor_ns and locks_ns if any waits
+    have these."""
     names = ("kind", "path", "location", "partner", "partner_path")
     columns = {name: np.concatenate([np.empty(0, np.int64), *(getattr(w, name) for w in found)]) for name in names}
     time = np.concatenate([np.empty(0, np.int64), *(w.time for w in found)])
     first, member = group(list(columns.values()))
     sums = {"time_ns": add_up(member, time, len(first)), "count": np.bincount(member, minlength=len(first))}
-    if any(w.processor_ns is not None for w in found):
-        each = (np.zeros(len(w.time), np.int64) if w.processor_ns is None else w.processor_ns for w in found)
-        sums["processor_ns"] = add_up(member, np.concatenate([*each]), len(first))
+    for name in ("processor_ns", "locks_ns"):
+        parts = [getattr(waits, name) for waits in found]
+        if any(part is not None for part in parts):
+            known = [np.zeros(len(w.time), np.int64) if p is None else p for w, p in zip(found, parts, strict=True)]
+            sums[name] = add_up(member, np.concatenate(known), len(first))
     table = Table(
         {name: column[first] for name, column in columns.items()} | sums,
         kinds=kinds, paths=paths, bounds=tuple(kinds[kind] for kind in bounds), lines=lines,

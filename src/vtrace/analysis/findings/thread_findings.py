@@ -112,7 +112,7 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     for waits, path, _ in by_region(diagnosis.thread_waits, *BARRIERS):
         culprits = culprits_of(facts, waits)
-        behind, _ = behind_locks(diagnosis.thread_waits, waits, path, culprits)
+        behind, _ = behind_locks(diagnosis.thread_waits, waits, path)
         loss = span(int(waits["time_ns"].sum()) - behind)
         longer = _longer_text(facts, waits, path, culprits)
         work = f" in {longer}" * bool(longer)

@@ -102,10 +102,12 @@ class ThreadWaits(SyncCalls[Table]):
         locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
         self.lock_waits = table([*locked, *signalled], paths)
+        barriers, of_criticals, of_single = _barriers(calls), _criticals(calls), _of_single(table(locked, paths))
+        barriers.locks_ns = _explained_by_locks(barriers, of_criticals, of_single)
         found = [
-            _barriers(calls), _criticals(calls),
+            barriers, of_criticals,
             *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
-            _of_single(table(locked, paths)), _conditions(calls),
+            of_single, _conditions(calls),
         ]  # fmt: skip
         return found, KINDS, paths
 
@@ -131,6 +133,29 @@ def _explained(facts: RunFacts, waits: Waits) -> Array:
         for at, since in ((waits.partner, waits.partner_since), (waits.location, waits.since))
     )
     found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
+    return found
+
+
+def _explained_by_locks(barriers: Waits, *locks: Waits) -> Array:
+    """(waits,) ns of each wait in a barrier that the partner's waits for locks explain, above those of the location,
+    since the barrier before."""
+    if barriers.since is None or barriers.partner_since is None or barriers.until is None:
+        return np.zeros(len(barriers.time), np.int64)
+    location, time = (np.concatenate([getattr(each, name) for each in locks]) for name in ("location", "time"))
+    begin = np.concatenate([np.empty(0, np.int64) if each.since is None else each.since for each in locks])
+    order = np.lexsort((begin, location))
+    sums = np.append(0, np.cumsum(time[order]))
+    until = np.maximum(barriers.until, 0)
+    width = int(max([0, *begin, *until])) + 1  # times of all locations as disjoint ranges of one axis
+    axis = location[order] * width + begin[order]
+
+    def locked(at: Array, since: Array) -> Array:
+        first, last = (np.searchsorted(axis, at * width + each) for each in (np.maximum(since, 0), until))
+        waited: Array = sums[last] - sums[first]
+        return waited
+
+    theirs, own = locked(barriers.partner, barriers.partner_since), locked(barriers.location, barriers.since)
+    found: Array = np.clip(theirs - own, 0, barriers.time)
     return found
 
 
@@ -266,7 +291,9 @@ def _criticals(calls: Array) -> Waits:
         holder = _holder(mine, got, row, order=order, after=int(after[row]))
         if holder >= 0:
             partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
-    return _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
+    found = _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
+    found.since = mine["begin"][time > 0]
+    return found
 
 
 def _holder(calls: Array, got: Array, row: int, *, order: Array, after: int) -> int:
