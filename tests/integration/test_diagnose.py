@@ -368,5 +368,5 @@ def test_samples_name_the_own_function_of_python(tmp_path: Path) -> None:
     vtrace(tmp_path, "run", "--sample", "-o", "solver", *launch)
     unify(tmp_path, "solver")
     (found, *_) = diagnose(tmp_path / "solver.trace")["findings"]
-    assert (found["kind"], found["culprit"]) == ("imbalance", "rank 1, forces (solver.py:8)")
+    assert (found["kind"], found["culprit"]) == ("imbalance", "rank 1, forces (solver.py:9)")
     assert found["callpath"] == ["<module>", "step", "forces"]
