@@ -104,3 +104,8 @@ def test_function_and_line_of_the_cause(build: Builder, tmp_path: Path) -> None:
     rows = json.loads(vtrace(tmp_path, "profile", "t", "--by", "function", "--json").stdout)["profile"]
     if sum(row["samples"] for row in rows if row["function"] == "MPI_Allreduce"):
         assert f"MPI_Allreduce (mpi_chemistry.c:{call_line})" in shown
+    told = json.loads(vtrace(tmp_path, "summary", "t", "--json").stdout)
+    whole = sum(row["total_ns"] for row in told["classes"])  # shares are of the time of all locations, as of regions
+    assert [row["share"] for row in told["samples"]] == [
+        pytest.approx(row["exclusive_ns"] / whole) for row in told["samples"]
+    ]
