@@ -164,7 +164,7 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int, fit
         numbers = io_story.read_io(diagnosis.facts)
         click.echo()
         say(io_story.line(numbers))
-        made += io_story.sheets(numbers, top, where)
+        made = [*io_story.sheets(numbers, top, where), *made]
     shown = [each for each in made if each.rows and each.shown != []]
     if shown:
         click.echo()
