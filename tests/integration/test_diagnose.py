@@ -19,6 +19,7 @@ from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.recorded_archives import unpack
 from support.tools import need, urgent
+from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
 from vtrace.text import html_text
@@ -151,6 +152,8 @@ def test_fits_on_a_screen(threads: Path, steps: Path) -> None:
         assert 1 <= len([line for line in lines if re.match(r"  \d  [\d.]+ %  ", line)]) <= 5
         assert "Wait states" not in done.stdout
         assert f"next: {first['command']}  " in done.stderr
+        for subject in SUBJECTS:
+            assert len(vtrace(archive.parent, "diagnose", archive.stem, "--about", subject).stdout.splitlines()) <= 25
 
 
 def test_the_end_of_run(build: Builder, tmp_path: Path) -> None:
@@ -365,5 +368,5 @@ def test_samples_name_the_own_function_of_python(tmp_path: Path) -> None:
     vtrace(tmp_path, "run", "--sample", "-o", "solver", *launch)
     unify(tmp_path, "solver")
     (found, *_) = diagnose(tmp_path / "solver.trace")["findings"]
-    assert (found["kind"], found["culprit"]) == ("imbalance", "rank 1, forces (solver.py:8)")
+    assert (found["kind"], found["culprit"]) == ("imbalance", "rank 1, forces (solver.py:9)")
     assert found["callpath"] == ["<module>", "step", "forces"]

@@ -5,6 +5,7 @@ events."""
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,16 @@ def test_function_and_line_of_the_cause(build: Builder, tmp_path: Path) -> None:
     first = next(one for one in found if one["kind"] == "imbalance")
     assert first["region"] == "chemistry"
     assert first["culprit"].startswith("rank 1, chemistry (mpi_chemistry.c:")
+    assert first["command"].endswith("--by rank --select 'path=*chemistry*'"), "with the time in sin"
+    evidence = vtrace(tmp_path, *shlex.split(first["command"])[1:], "--json").stdout
+    assert [row["exclusive_ns"] > 0 for row in json.loads(evidence)["profile"]] == [True, True]
     shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
     assert "inlined into main)" in shown
     rows = json.loads(vtrace(tmp_path, "profile", "t", "--by", "function", "--json").stdout)["profile"]
     if sum(row["samples"] for row in rows if row["function"] == "MPI_Allreduce"):
         assert f"MPI_Allreduce (mpi_chemistry.c:{call_line})" in shown
+    told = json.loads(vtrace(tmp_path, "summary", "t", "--json").stdout)
+    whole = sum(row["total_ns"] for row in told["classes"])  # shares are of the time of all locations, as of regions
+    assert [row["share"] for row in told["samples"]] == [
+        pytest.approx(row["exclusive_ns"] / whole) for row in told["samples"]
+    ]

@@ -17,7 +17,7 @@ from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.diagnosis_pass import _explains
 from vtrace.analysis.findings.finding import Finding, largest_first
 from vtrace.analysis.findings.mpi_findings import mpi_waits
-from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.findings.run_facts import RunFacts, place_text
 from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
@@ -44,6 +44,22 @@ def threads(where: Path, events: dict[int, list[Event]], name: str, role: int, p
     made.region(0, "main")
     made.region(1, name, role, paradigm)
     return Trace(made.close())
+
+
+def test_a_function_of_a_header_has_the_line_of_its_caller(tmp_path: Path) -> None:
+    """std::function calls a lambda: a person knows the place of the call in the program."""
+    made, invoke = Foreign(tmp_path / "a"), "std::_Function_handler<...>::_M_invoke"
+    made.events(0, [(0, "Enter", 0), (10, "Enter", 1), (90, "Leave", 1), (100, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=100)
+    made.location(0)
+    files = ("/a/a.cpp", 7), ("/usr/include/c++/12/bits/std_function.h", 288)
+    for number, (name, (file, line)) in enumerate(zip(("main", invoke), files, strict=True)):
+        made.define("Region", number, name, name, "", 1, 1, 0, file, line, line)
+    facts = Trace(made.close()).diagnosis(Selection()).facts
+    (path,) = np.flatnonzero(facts.paths["region"] == 1).tolist()
+    assert place_text(facts.trace, facts.paths, path) == f"{invoke} in main (a.cpp:7)"
+    assert facts.source(path) == "/a/a.cpp:7"
 
 
 def told(trace: Trace, kind: str, window: Selection | None = None) -> Finding:
@@ -552,14 +568,17 @@ def test_a_wait_explains_the_barrier_after_it_only(begin: int, explained: int, t
     assert told(Trace(trace.anchor), "thread_imbalance").loss_ns == loss - explained
 
 
-def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:
-    """Rank 1 works for 400 ns instead of 100 in iteration 5 of 12."""
+@pytest.mark.parametrize(("rest", "numbers"), [(0, "iteration 5"), (90, "iterations 4 to 5")])
+def test_slow_iterations_outside_of_recorded_calls(rest: int, numbers: str, tmp_path: Path) -> None:
+    """Rank 1 works for 400 ns instead of 100 before call 5 of 12. An iteration ends with the call after its work.
+    If something follows the last call, an iteration may begin with a call."""
     works = [[100, 100, 100] for _ in range(12)]
     works[5] = [100, 400, 100]
-    trace = Trace(archive(tmp_path / "a", outside(works)))
+    last = call(1500 + rest, 1500 + rest, "MPI_Waitall")
+    trace = Trace(archive(tmp_path / "a", {rank: [*each, *last] for rank, each in outside(works).items()}))
     found = told(trace, "slow_iterations")
     assert found.culprit == f"rank 1, {OUTSIDE}"
-    assert found.text.startswith("iterations 4 to 5 of the loop around MPI_Coll took 4 x the usual 100 ns")
+    assert found.text.startswith(f"{numbers} of the loop around MPI_Coll took 4 x the usual 100 ns")
     assert "imbalance" not in {one.kind for one in trace.diagnosis(Selection()).findings}  # the same loss
 
 

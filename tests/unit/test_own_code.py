@@ -18,10 +18,13 @@ def test_functions_of_the_system_are_not_own() -> None:
     known = {
         "work": "/home/a/solver", "helper": "/home/a/lib/libhelp.so", "__vdso_clock_gettime": "linux-vdso.so.1",
         "__kernel_clock_gettime": "", "[solver+0x1020]": "/home/a/solver", "exp": "/usr/lib/x86_64-linux-gnu/libm.so.6",
+        "std::function::operator()": "/home/a/solver",
     }  # fmt: skip
     user = int(np.flatnonzero(CLASS_OF == USER)[0])
+    files = ["/usr/include/c++/12/bits/std_function.h" if name.startswith("std::") else "" for name in known]
     regions = {
         "name": np.array([*known]), "description": np.array([*known.values()]), "activity": np.full(len(known), user),
+        "file": np.array(files),
     }  # fmt: skip
     source: Any = SimpleNamespace(regions=regions)
     assert [name for name, own in zip(known, OwnCode(source).compiled, strict=True) if own] == ["work", "helper"]

@@ -14,6 +14,11 @@ _BY_NUMBER = re.compile(r"^syscall\b")
 """The function that makes a system call: the only one that is known to sleep is futex."""
 
 
+def in_headers(file: str) -> bool:
+    """A file has compiled code of C++'s library, or of another library of the system."""
+    return any(part in file for part in _HEADERS) and not file.endswith(".py")
+
+
 @dataclass(frozen=True)
 class Site:
     """A call in the program's own code. source: file:line, "" if unknown."""

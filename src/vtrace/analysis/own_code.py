@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, USER
+from vtrace.analysis.call_sites import in_headers
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array
 
@@ -43,13 +44,14 @@ class OwnCode:
 
     @cached_property
     def compiled(self) -> Array:
-        """(regions,) bool: compiled functions of the program and of libraries that are not the system's."""
-        regions = self._trace.regions
+        """(regions,) bool: compiled functions of the program and of libraries that are not the system's, without those
+        of C++'s headers."""
+        columns = (self._trace.regions[name].tolist() for name in ("description", "name", "file"))
         known = [
-            not (_OF_SYSTEM.match(str(library)) or str(name).startswith(_UNNAMED))
-            for library, name in zip(regions["description"].tolist(), regions["name"].tolist(), strict=True)
+            not (_OF_SYSTEM.match(library) or name.startswith(_UNNAMED) or in_headers(file))
+            for library, name, file in zip(*columns, strict=True)
         ]
-        found: Array = (CLASS_OF[regions["activity"]] == USER) & np.array(known, bool)
+        found: Array = (CLASS_OF[self._trace.regions["activity"]] == USER) & np.array(known, bool)
         return found
 
     @cached_property

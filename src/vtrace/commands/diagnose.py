@@ -27,13 +27,15 @@ _WIDE = 10**6
 """The columns of no terminal."""
 _ROWS = 10
 """Rows in each table without --top."""
+_SCREEN, _HALF, _STORY = 23, 11, 3
+"""The lines of a screen without the archive's name, the most above tables, and those of the story of I/O."""
 
 
 @trace_command(
     archives=-1, metavar="ARCHIVE...", json="Print findings and all rows of all tables as JSON; times in ns.",
     select="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
-@click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with all its tables.")
+@click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with its tables.")
 @click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")
 @click.option("--tables", is_flag=True, help="Also show tables of waits, efficiencies, the critical path, iterations.")
 @click.option(
@@ -76,7 +78,7 @@ def command(
         for number, (name, one) in enumerate(zip(names, found, strict=True)):
             click.echo("\n" * bool(number) + click.style(plain(name), bold=True))
             top = 0 if compared or not (about or tables or rows) else rows or _ROWS
-            told = _show(one, about or "", patterns, top=top)
+            told = _show(one, about or "", patterns, top=top, fits=not (tables or rows))
             if not compared and not top:
                 _lead_on(output.console.note, told)
         if compared:
@@ -136,19 +138,21 @@ def _data(trace: Trace, diagnosis: Diagnosis, about: str, patterns: Patterns) ->
     }  # fmt: skip
 
 
-def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> list[Finding]:
-    """Prints the findings, and top rows of each table; without tables also no details of the findings. Returns the
-    findings."""
+def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int, fits: bool = True) -> list[Finding]:
+    """Prints the findings, and top rows of each table. fits: no details, and as many tables and rows as fit on a
+    screen. Returns the findings."""
     from vtrace.reports import diagnose_sheets as sheets
     from vtrace.reports import io_story, processor_sheets
-    from vtrace.reports.sheet import show
+    from vtrace.reports.sheet import fitting, show
 
     chosen = sheets.selected(diagnosis.facts.trace, sheets.findings_about(diagnosis.findings, about), patterns)
-    for line in sheets.page(diagnosis, chosen, details=bool(top)):
+    lines = [*sheets.page(diagnosis, chosen, details=not fits and top > 0, **({"most": _HALF} if top else {}))]
+    for line in lines:
         click.echo(plain(line))
     if not top:
         return chosen
     where = "--top shows more, all with --json"
+    top = _WIDE if fits else top
     made = [sheets.waits(diagnosis, about, patterns).cut(top, where)]
     if not about:
         made += [sheets.efficiencies(diagnosis), sheets.critical_path(diagnosis, patterns).cut(top, where)]
@@ -160,11 +164,11 @@ def _show(diagnosis: Diagnosis, about: str, patterns: Patterns, *, top: int) -> 
         numbers = io_story.read_io(diagnosis.facts)
         click.echo()
         say(io_story.line(numbers))
-        made += io_story.sheets(numbers, top, where)
+        made = [*io_story.sheets(numbers, top, where), *made]
     shown = [each for each in made if each.rows and each.shown != []]
     if shown:
         click.echo()
-        show(shown)
+        show(fitting(shown, _SCREEN - len(lines) - _STORY * (about == "io"), where) if fits else shown)
     return chosen
 
 

@@ -101,8 +101,8 @@ def _head(findings: list[Finding], every: list[Finding]) -> str:
     return f"Findings; {loss}"
 
 
-def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool) -> Iterator[str]:
-    """The limits of the numbers, the efficiency and the findings as text. Without details at most _LINES lines with at
+def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool, most: int = _LINES) -> Iterator[str]:
+    """The limits of the numbers, the efficiency and the findings as text. Without details at most so many lines with at
     most _FINDINGS findings, the largest first; a line says how many are left out."""
     head = [
         line
@@ -112,7 +112,7 @@ def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool) -> Ite
     yield from [*head, "", *wrapped(_head(findings, diagnosis.findings), "", "  ")]
     made = [*blocks(findings, diagnosis.facts.trace, diagnosis.notes, details=details)]
     ends = np.cumsum([len(block) for block in made])
-    on_screen = int(np.count_nonzero(ends <= _LINES - len(head) - 3))
+    on_screen = int(np.count_nonzero(ends <= most - len(head) - 3))
     fitting = len(made) if details else min(_FINDINGS, max(1, on_screen))
     yield from (line for block in made[:fitting] for line in block)
     if fitting < len(made):

@@ -79,7 +79,7 @@ def _size(count: int) -> str:
 
 
 def sizes(numbers: IoNumbers) -> Sheet:
-    """Accesses by layer, mode and size, and the number of consecutive ones."""
+    """Accesses by layer, mode and size, and the number of consecutive ones; the most accesses first."""
     table = numbers.accesses
     first, member = group([table["layer"], table["mode"]])
     keys = ["accesses", "consecutive", "sequential", *(f"size_{n}" for n in range(len(SIZES) + 1))]
@@ -90,6 +90,7 @@ def sizes(numbers: IoNumbers) -> Sheet:
         one |= {"layer": LAYERS[table["layer"][row]], "mode": table.modes[table["mode"][row]]}
         one |= {f"{key}_share": one[key] / one["accesses"] for key in ("consecutive", "sequential")}
         rows.append(one)
+    rows.sort(key=lambda row: -row["accesses"])
     used = [n for n in range(len(SIZES) + 1) if any(row[f"size_{n}"] for row in rows)]
     heads = [f"to {_size(end)}" for end in SIZES] + [f"from {_size(SIZES[-1])}"]
     columns = [

@@ -57,7 +57,7 @@ def _each(facts: RunFacts, ns: Array) -> Sheet:
     for at in np.argsort(-ns, kind="stable")[: np.count_nonzero(ns)].tolist():
         path = int(facts.path_of_wait[at])
         rows.append({
-            "time_ns": int(ns[at]), "from_ns": int(waits.begin[at]), "to_ns": int(waits.end[at]),
+            "time_ns": int(ns[at]), "from_ns": max(0, int(waits.begin[at])), "to_ns": int(waits.end[at]),
             "location": location_text(trace, int(waits.location[at])),
             "place": place_text(trace, facts.paths, path) if path >= 0 else None,
             "callpath": path_names(facts.paths, names, path) if path >= 0 else None,
@@ -68,7 +68,7 @@ def _each(facts: RunFacts, ns: Array) -> Sheet:
 def _asleep(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
     """The times in which threads slept, also in recorded waits; the longest first."""
     trace, blocked = facts.trace, facts.blocked
-    path, ns = facts.path_of_blocked, blocked.within(facts.window.start, facts.window.stop)
+    path, ns = facts.path_of_blocked, blocked.within(facts.window.start or 0, facts.window.stop)
     ns *= np.isin(blocked.location, facts.rows)
     if patterns.all:
         ns *= (path >= 0) & allowed_paths(trace, facts.paths, patterns)[path]
@@ -90,7 +90,7 @@ def _asleep(facts: RunFacts, patterns: Patterns) -> list[Sheet]:
     for at in np.argsort(-ns, kind="stable")[: np.count_nonzero(ns)].tolist():
         row, call = int(path[at]), sleeping_call(blocked.sites[at])
         rows.append({
-            "time_ns": int(ns[at]), "from_ns": int(blocked.begin[at]), "to_ns": int(blocked.end[at]),
+            "time_ns": int(ns[at]), "from_ns": max(0, int(blocked.begin[at])), "to_ns": int(blocked.end[at]),
             "location": location_text(trace, int(blocked.location[at])),
             "place": str(call) if call else place_text(trace, facts.paths, row) if row >= 0 else None,
             "callpath": [*call.names, call.sleeps] if call and not row else

@@ -33,20 +33,19 @@ _FIRST = 3
 """The most functions that the line names."""
 
 
-def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:
+def samples(trace: Trace, window: Selection, costs: Costs | None, *, whole: float = 0) -> Sheet:
     """The functions of the program's own code like `vtrace profile`, the largest exclusive time first. costs: None for
-    an archive without samples."""
+    an archive without samples. whole: the ns that shares are of, 0: of all rows of the profile."""
     made = Sheet(name="samples", title="Time inside the program, by samples", columns=[*_COLUMNS], rows=[])
     if costs is None or not costs.samples.rows:
         return made
-    everything = profile_sheet(
-        ProfileNumbers(trace=trace, window=window, patterns=Patterns(), costs=costs, by="function", notes=[])
-    )
+    numbers = ProfileNumbers(trace=trace, window=window, patterns=Patterns(), costs=costs, by="function", notes=[])
+    everything, scale = profile_sheet(numbers), numbers.found.whole / whole if whole else 1.0
     made.rows = [
-        _row(row) for row in everything.rows
+        _row(row, scale) for row in everything.rows
         if row["source"] == "samples" and row["samples"] and row["class"] != CLASSES[TRACING]
     ]  # fmt: skip
-    made.notes = everything.notes[:1]
+    made.notes = ["100 % are the time of all locations; ± is the standard error"] if whole else everything.notes[:1]
     made.columns = [_shown(column, made.rows) for column in _COLUMNS]
     return made
 
@@ -57,8 +56,9 @@ def _shown(column: Column, rows: list[Row]) -> Column:
     return replace(column, head="") if is_empty else column
 
 
-def _row(row: Row) -> Row:
-    return {column.key: row[column.key] for column in _COLUMNS}
+def _row(row: Row, scale: float) -> Row:
+    shares = {key: row[key] * scale for key in ("share", "share_error")}
+    return {column.key: row[column.key] for column in _COLUMNS} | shares
 
 
 def line(made: Sheet, trace: Source, costs: Costs | None) -> str:

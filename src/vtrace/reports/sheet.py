@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.console import bold, say, terminal_width
+from vtrace.console import bold, say, some, terminal_width
 from vtrace.short_names import folded, short_line
 from vtrace.text import plain
 
 Row = dict[str, Any]
 _LAST, _NAMES = 30, 20
 """The least width of the last column if it has names, and of other columns with names."""
+_AROUND, _LEAST = 4, 2
+"""Lines of a table beside its rows; see fitting."""
 _BETWEEN, _FURTHER = 2, 6
 """Blanks before each column, and before the further lines of a row that needs several."""
 
@@ -118,6 +120,18 @@ class Sheet:
         if len(of) > most:
             self.notes.append(f"the first {most:,} of {len(of):,}: {where}")
         return self
+
+
+def fitting(sheets: Sequence[Sheet], lines: int, where: str) -> list[Sheet]:
+    """The first tables, with as many rows as fit into so many lines, but at least _LEAST tables and rows. where: as in
+    Sheet.cut."""
+    kept = list(sheets[: max(_LEAST, lines // (_AROUND + _LEAST))])
+    rows = max(_LEAST, lines // max(1, len(kept)) - _AROUND)
+    for each in kept:
+        each.cut(rows, where, each.shown)
+    if len(kept) < len(sheets):
+        kept[-1].notes.append(f"{some(len(sheets) - len(kept), 'more table')}: --tables")
+    return kept
 
 
 def show(sheets: Sequence[Sheet]) -> None:

@@ -147,9 +147,10 @@ ALL = "all with --json or --csv"
 
 def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
     """All tables. sort: order of regions; top: rows in text."""
+    whole, more = float(numbers.classes.sum()), f"--top shows more, {ALL}"
     made = (
-        classes(numbers), samples(numbers.trace, numbers.window, numbers.costs).cut(top, f"--top shows more, {ALL}"),
-        regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
+        classes(numbers), samples(numbers.trace, numbers.window, numbers.costs, whole=whole).cut(top, more),
+        regions(numbers, sort).cut(top, more), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
         rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
         counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),

@@ -122,6 +122,7 @@ class PanelData:
         columns = {name: found.table[name] for name in ("begin", "end", "time_ns", "mean_ns", "location")}
         return columns, {
             "region": plain(found.region), "basis": found.basis, "slow": found.slow, "median_ns": found.median,
+            "first": found.first,
             "median": int(order[(len(order) - 1) // 2]), "drift": found.drift,
         }  # fmt: skip
 
@@ -137,7 +138,9 @@ class PanelData:
             slow[first : last + 1] = 1
         marked = np.flatnonzero(slow)
         rows = apart(begin, marked[np.argsort(-time[marked], kind="stable")], self._trace.duration / most)
-        return pack({"iteration": rows, "begin": begin[rows], "time_ns": time[rows], "slow": slow[rows]})
+        return pack(
+            {"iteration": rows + notes["first"], "begin": begin[rows], "time_ns": time[rows], "slow": slow[rows]}
+        )
 
     def _profile(self, part: dict[str, Any]) -> Content:
         table = reduce(self._ask(Profile(), part), "region").order("exclusive").take(slice(_MOST))

@@ -63,4 +63,5 @@ class Diagnosis:
             none = dict.fromkeys(("iteration", "begin", "end", "time_ns", "mean_ns", "location"), np.empty(0, np.int64))
             return Table(none, region="", source="", basis="", slow=[], drift=1.0)
         about = {"region": found.region, "source": found.source, "basis": found.basis}
-        return Table({**found.table}, **about, slow=found.slow, drift=found.drift)
+        slow = [(first + found.first, last + found.first) for first, last in found.slow]
+        return Table({**found.table}, **about, slow=slow, drift=found.drift)

@@ -133,7 +133,7 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
         cause = f": {culprit}{called}, {span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return facts.finding(
         "slow_iterations", loss, 0, locations=losers,
-        text=f"{_numbers_text(sorted(runs))} of {_loop_text(iterations)} {took}{cause}",
+        text=f"{_numbers_text(sorted(runs), iterations.first)} of {_loop_text(iterations)} {took}{cause}",
         region=place.names[-1] if place.names else "", source=place.source, callpath=place.names, culprit=culprit,
         certainty=ESTIMATE, processor_ns=loss * _is_disturbed(facts, iterations, outliers),
         start=slow.begin, stop=slow.end,
@@ -152,8 +152,10 @@ def _is_disturbed(facts: RunFacts, iterations: Iterations, outliers: _Outliers) 
     return waited >= sum(lost) and not works
 
 
-def _numbers_text(runs: list[tuple[int, int]]) -> str:
-    """Words for slow iterations: every 17th iteration from 16 on, iteration 3, iterations 3, 7 to 8, 12 and 5 more."""
+def _numbers_text(rows: list[tuple[int, int]], number: int) -> str:
+    """Words for slow iterations: every 17th iteration from 16 on, iteration 3, iterations 3, 7 to 8, 12 and 5 more.
+    number: of the first row."""
+    runs = [(first + number, last + number) for first, last in rows]
     if period := _period([first for first, _ in runs]):
         ending = {1: "st", 2: "nd", 3: "rd"}.get(period % 10 if period % 100 // 10 != 1 else 0, "th")
         return f"every {period}{ending} iteration, from {runs[0][0]} on,"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from vtrace.analysis.activity import CLASS_OF, MPI, OPENMP, USER
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, MPI, OPENMP, USER
 from vtrace.analysis.definition_tables import regions_named
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree, KeptSlices, PathPart, SlicePart
@@ -45,6 +45,8 @@ _MOST = 4_000_000
 _BASES = ("calls", "from one call to the next")
 _FEW_WAITS, _WAITING = 0.01, 8
 """The share of waits for a processor from which on iterations are compared without them; of how many processes."""
+_SHORT = 0.25
+"""The least part of a usual turn that may be its work."""
 _BURSTS, _REGULAR = 8, 0.8
 """The most bursts of calls in a turn of a loop; the least part of long times with equal distances, and of the run."""
 
@@ -58,9 +60,9 @@ class Iterations:
     processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times:
     (iterations, locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like
     times. net: times without the longest wait of a process for a processor meanwhile: the own one, or one at work,
-    for which others may wait.
-    slow: ranges of outlier iterations: first, last (inclusive), without iterations in which a process did not
-    record. drift: the median time of the last quarter divided by that of the first quarter; 1 with fewer than 8
+    for which others may wait. first: the number of the first iteration in the table.
+    slow: ranges of outlier iterations: rows of the first and the last one, without iterations in which a process did
+    not record. drift: the median time of the last quarter divided by that of the first quarter; 1 with fewer than 8
     iterations. usual_rows: the iterations that drift compares: no outliers, all processes recorded.
     """
 
@@ -73,6 +75,7 @@ class Iterations:
     begins: Array
     locations: list[int]
     net: Array
+    first: int = 0
     slow: list[tuple[int, int]] = field(default_factory=list)
     drift: float = 1.0
     usual_rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
@@ -350,9 +353,10 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
 
 
 def _iterations(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
-    known = _table(calls, basis)
+    ends = basis == _BASES[1] and _end_turns(facts, calls)
+    known = _table(calls, basis, by_ends=ends)
     net = _without_waits(facts, *known[1:])
-    iterations = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *known, net)
+    iterations = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *known, net, int(ends))
     _mark_outliers(iterations, _unrecorded(facts.trace, iterations.times, iterations.begins, iterations.locations))
     return iterations
 
@@ -458,10 +462,23 @@ def _candidates(facts: RunFacts, processes: int) -> list[int]:
     return [*best, *rare.tolist()]
 
 
-def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
-    """The table, the times and start times of each location, and the locations."""
+def _end_turns(facts: RunFacts, calls: dict[int, Array]) -> bool:
+    """True if calls are the last ones in the turns of a loop: after the last of them no process does so much that it
+    may be work of a turn."""
+    final = facts.spent_in(facts.activity == ACTIVITIES.index("mpi/management/finalize"))
+    last = dict(zip(facts.extent["location"].tolist(), facts.extent["last"].tolist(), strict=True))
+    return all(
+        len(times) > 1 and last[at] - times[-1, 1] - final[at] < _SHORT * _median(np.diff(times[:, 0]))
+        for at, times in calls.items()
+    )
+
+
+def _table(calls: dict[int, Array], basis: str, *, by_ends: bool = False) -> tuple[Table, Array, Array, list[int]]:
+    """The table, the times and start times of each location, and the locations. by_ends: turns end with these calls;
+    that of the first call has an unknown begin."""
     if basis != _BASES[0]:
-        calls = {at: np.stack([times[:-1, 0], times[1:, 0]], 1) for at, times in calls.items()}
+        edge = int(by_ends)
+        calls = {at: np.stack([times[:-1, edge], times[1:, edge]], 1) for at, times in calls.items()}
     locations = sorted(calls)
     count = max(len(times) for times in calls.values())
     times, begins, ends = (np.full((len(locations), count), -1, np.int64) for _ in range(3))
@@ -473,7 +490,7 @@ def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, li
     slowest = times.argmax(axis=0) if count else np.empty(0, np.int64)
     first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     table = Table({
-        "iteration": np.arange(count), "begin": first,
+        "iteration": np.arange(count) + by_ends, "begin": first,
         "end": ends.max(axis=0, initial=-1), "time_ns": times.max(axis=0, initial=-1),
         "mean_ns": np.where(there, times, 0).sum(axis=0) // np.maximum(1, there.sum(axis=0)),
         "location": np.array(locations)[slowest],

@@ -239,12 +239,14 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
     others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
     asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
+    select = f"region={names[-1]}" if names else ""
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
     elif facts.path_class(cause.path, delays.paths) == MPI:
         place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
         names, place, source = sampled.names, sampled.text, sampled.source
+        select = f"path=*{names[-1]}*"  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
     text = _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
@@ -254,8 +256,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         evidence = ("view", "--text")
     elif asleep:
         evidence = ("diagnose", "--about", "processor")
-    elif names:
-        evidence = (*evidence, "--select", f"region={names[-1].replace(',', '?')}")  # a comma separates patterns
+    elif select:
+        evidence = (*evidence, "--select", select.replace(",", "?"))  # a comma separates patterns
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],

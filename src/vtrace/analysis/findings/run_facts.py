@@ -24,6 +24,7 @@ from vtrace.analysis.activity import (
     TRACING,
     USER,
 )
+from vtrace.analysis.call_sites import in_headers
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
@@ -287,7 +288,7 @@ class RunFacts:
     def counted_waits(self) -> Array:
         """(waits,) ns of the waits of processor_waits in the selection: at work, and in calls of MPI that may wait."""
         waits, (works, in_mpi) = self.processor_waits, self._may_wait
-        found: Array = waits.within(self.window.start, self.window.stop) * (works | in_mpi)[waits.region]
+        found: Array = waits.within(self.window.start or 0, self.window.stop) * (works | in_mpi)[waits.region]
         return found * np.isin(waits.location, self.rows)
 
     def waited_at_work(self) -> Array:
@@ -509,15 +510,18 @@ def ranks_text(trace: Source, locations: list[int]) -> str:
 
 
 def path_source(trace: Source, paths: Table, path: int) -> str:
-    """file:line of a path's region, "" if unknown. (Some tools write a file for library functions that is no file.)"""
+    """file:line of a path's region, "" if unknown, or if it is in a header of the system. (Some tools write a file for
+    library functions that is no file.)"""
     row = int(paths["region"][path])
-    return source_text(trace.regions, row) if row >= 0 and has_line(trace.regions["line"][row]) else ""
+    is_known = row >= 0 and has_line(trace.regions["line"][row]) and not in_headers(str(trace.regions["file"][row]))
+    return source_text(trace.regions, row) if is_known else ""
 
 
 def _caller(trace: Source, paths: Table, path: int) -> int:
     """The nearest path above of the program's own code, 0 for none."""
+    kinds, files, at = CLASS_OF[trace.regions["activity"]], trace.regions["file"], paths["region"]
     path = int(paths["parent"][path])
-    while path > 0 and CLASSES[CLASS_OF[trace.regions["activity"][paths["region"][path]]]] != "user":
+    while path > 0 and (kinds[at[path]] != USER or in_headers(str(files[at[path]]))):
         path = int(paths["parent"][path])
     return max(0, path)
 

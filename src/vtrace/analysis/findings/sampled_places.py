@@ -29,9 +29,8 @@ _SURE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class SampledPlace:
-    """A function of the program's own code. names: its call path. source: file:line of its declaration, of an inlined
-    function the line with most samples; "" if unknown. ns: the difference, or the time, on the mean of the
-    locations."""
+    """A function of the program's own code. names: its call path. source: file:line with most of its samples, else of
+    its declaration; "" if unknown. ns: the difference, or the time, on the mean of the locations."""
 
     names: tuple[str, ...]
     source: str
@@ -136,7 +135,7 @@ class SampledPlaces:
         row = int(tree["region"][path])
         regions = self._trace.regions
         declared = source_text(regions, row) if has_line(regions["line"][row]) else ""
-        source = declared or self._sampled_source(row)
+        source = self._sampled_source(row) or declared
         return SampledPlace(
             names=self._from_script(path), source=source, is_inlined=not declared and source != "", ns=float(more[path])
         )

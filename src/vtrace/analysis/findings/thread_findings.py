@@ -98,7 +98,7 @@ def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
         "omp_imbalance",
         "waits in barriers of OpenMP ([waits of threads](#waits-of-threads))",
         about=("openmp",),
-        action="distribute this work more evenly, for example schedule(dynamic)",
+        action="distribute this work more evenly, in a loop by a smaller chunk or schedule(dynamic)",
     ),
     FindingKind(
         "thread_imbalance",

@@ -24,7 +24,7 @@ export function iterations(app, found, trace) {
   if (!(chosen[trace] < size)) chosen[trace] = slowest;
   const said = element('p', {className: 'hint', role: 'status'}), beside = element('div', {id: 'beside'});
   /** @param {number} at */
-  const about = (at) => `${iterationText(at, c.time_ns[at], slow.has(at))}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}`;
+  const about = (at) => `${iterationText(at + notes.first, c.time_ns[at], slow.has(at))}${c.mean_ns[at] < EVEN * c.time_ns[at] ? `, longest on ${nameOf(app, trace, c.location[at])}` : ''}`;
   const strip = plot(0, HIGH, (s, paper) => drawStrip(s, paper, c, slow, notes.median_ns), {className: 'plot strip', tabIndex: 0, role: 'img', 'aria-label': `${count(size)} iterations, ${count(slow.size)} of them slow`});
   /** @param {number} at */
   const go = (at) => {
@@ -51,7 +51,7 @@ export function iterations(app, found, trace) {
   return element('div', {id: 'iterations'},
     element('p', {}, `${count(size)} iterations of ${loop}, median ${duration(notes.median_ns)}, ${count(slow.size)} slow${notes.drift > 1.1 ? `; the last quarter takes ${Number(notes.drift.toPrecision(3))} times the first` : ''}.`),
     strip, said, element('p', {className: 'ways'}, button('slowest', () => go(slowest)), button('median', () => go(notes.median)),
-      ...[...slow].slice(0, 8).map((at) => button(`slow ${at}`, () => go(at)))), beside);
+      ...[...slow].slice(0, 8).map((at) => button(`slow ${at + notes.first}`, () => go(at)))), beside);
 }
 
 /** The time of the longest iteration; there may be more of them than a call takes arguments. @param {Record<string, any>} c */
@@ -95,7 +95,7 @@ async function sideBySide(app, trace, found, place) {
     const keys = [...sums.keys()], of = (/** @type {number} */ row) => sums.get(keys[row]) ?? [0, 0];
     return table([
       {head, value: (row) => name(keys[row]), show: (row) => show(keys[row])},
-      times(`iteration ${at}`, (row) => of(row)[0]), times(`median (${notes.median})`, (row) => of(row)[1]),
+      times(`iteration ${at + notes.first}`, (row) => of(row)[0]), times(`median (${notes.median + notes.first})`, (row) => of(row)[1]),
       {head: 'more', value: (row) => of(row)[0] - of(row)[1], unit: 'ns', show: (row) => `${of(row)[0] > of(row)[1] ? '+' : ''}${duration(of(row)[0] - of(row)[1], 3)}`},
     ], keys.length, {sort: 3, id});
   };
