@@ -56,7 +56,8 @@ static int follow(struct critical_path *p, uint32_t location)
             if (wait->kind == VT_WAIT_mpi_latereceiver) continue; /* not on the path */
             if (wait->until < p->now && wait->call < last) break;
         }
-        const int code = spend_times(p, location, waits->count ? wait->call + 1 : r->out->places[location].times_begin, last);
+        const int code =
+            spend_times(p, location, waits->count ? wait->call + 1 : r->out->places[location].times_begin, last);
         if (code || !waits->count) return code;
         if (!spend(p, location, wait->node, p->now - wait->until)) return VT_MATCH_NO_MEMORY;
         waits->count--;

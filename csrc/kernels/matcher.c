@@ -451,11 +451,8 @@ static int prepare(struct vt_replayed *r)
         const struct vt_location_ends *p = &o->places[k];
         if (!p->count || p->process >= processes) continue;
         struct vt_actor *a = &r->actors[p->process];
-        r->readers[a->first + a->count++] =
-            (struct vt_reader){.place = p,
-                               .joined = (const uint32_t *)(uintptr_t)p->joined,
-                               .location = (uint32_t)k,
-                               .done = p->begin};
+        r->readers[a->first + a->count++] = (struct vt_reader){
+            .place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k, .done = p->begin};
         struct vt_modelled *m = &r->readers[a->first + a->count - 1].modelled;
         m->leave = m->recorded = p->first;
     }

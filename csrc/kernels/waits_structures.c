@@ -39,7 +39,7 @@ static const struct vt_schema_number numbers[] = {
 #define ROLE(name, number) {"vt_call_role", #name, number},
         VT_ROLE_KINDS(ROLE)
 #undef ROLE
-        {"vt_call_kind", "COLLECTIVE_OF_ALL", VT_CALL_COLLECTIVE | VT_CALL_ALL << 4},
+            {"vt_call_kind", "COLLECTIVE_OF_ALL", VT_CALL_COLLECTIVE | VT_CALL_ALL << 4},
 };
 
 VT_SCHEMA(vt_waits_schema, STRUCTURES, numbers)

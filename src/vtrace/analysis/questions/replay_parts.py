@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.parallel.ranks import Ranks
 
-_PART, _PARTS, _LEAST = 1 << 19, 16, 1 << 10
+_PART, _PARTS, _LEAST = 1 << 17, 16, 1 << 10
 """The least number of ends in a part, the most parts, and the least number of ends of a location in a part."""
 _NEAR, _TRIES = 64, 8
 """Ends of a location to read at a time, and how many collectives may divide the run near a place."""
@@ -216,8 +216,8 @@ def _part(places: Array, rows: Array, before: _Cut | None, after: _Cut | None, *
 
 
 def replayed(trace: Source, comms: Comms, job: Matching, places: Array, *, paths: Sequence[Array]) -> Matched:
-    """Replays all ends. paths: the arrays that places names in `joined`. Ranks share the parts if they can
-    read the ends. Raises MemoryError, VtraceError."""
+    """Replays all ends. paths: the arrays that places names in `joined`. Ranks share the parts if they can read the
+    ends. Raises MemoryError, VtraceError."""
     rows = np.flatnonzero(places["count"])
     is_whole = job.bounds == EVERYTHING.bounds and not job.calls and job.faster is None
     cuts = _cuts(places[rows], comms) if is_whole else []
