@@ -56,7 +56,8 @@ static int follow(struct critical_path *p, uint32_t location)
             if (wait->kind == VT_WAIT_mpi_latereceiver) continue; /* not on the path */
             if (wait->until < p->now && wait->call < last) break;
         }
-        const int code = spend_times(p, location, waits->count ? wait->call + 1 : 0, last);
+        const int code =
+            spend_times(p, location, waits->count ? wait->call + 1 : r->out->places[location].times_begin, last);
         if (code || !waits->count) return code;
         if (!spend(p, location, wait->node, p->now - wait->until)) return VT_MATCH_NO_MEMORY;
         waits->count--;
@@ -76,7 +77,7 @@ static int add_totals(struct critical_path *p)
     for (uint64_t k = 0; k < o->nplaces; k++) {
         const struct vt_location_ends *place = &o->places[k];
         const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
-        for (uint64_t at = 0, n; place->wanted && at < place->ntimes; at += n) {
+        for (uint64_t at = place->times_begin, n; place->wanted && at < place->ntimes; at += n) {
             const struct vt_path_time *times = vt_times_at(p->r, (uint32_t)k, at, &n);
             if (!times) return VT_MATCH_NO_FILE;
             for (uint64_t i = 0; i < n; i++) o->totals[joined[times[i].node]] += times[i].ns;

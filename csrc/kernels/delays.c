@@ -207,7 +207,12 @@ static int visit(struct delays *d, uint64_t number)
     const struct wait w = {&d->r->waited[by->location].list[--d->before[by->location]], *by};
     const int64_t begin = w.of->enter > o->from ? w.of->enter : o->from,
                   end = w.of->until < o->to ? w.of->until : o->to;
-    const double own = end > begin && o->places[w.by.location].wanted ? (double)(end - begin) : 0;
+    const struct vt_location_ends *place = &o->places[w.by.location];
+    const double own = end > begin && place->wanted ? (double)(end - begin) : 0;
+    if (w.of->enter < place->start) {
+        d->r->out->crossing += d->costs[number] > 0;
+        return VT_MATCH_OK;
+    }
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
 }
 

@@ -21,8 +21,8 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
     const uint64_t left = c->place->count - c->done;
     if (!left || r->failed) return NULL;
     if (c->place->ends) {
+        c->at = (uint32_t)c->done;
         c->done = c->n = (uint32_t)c->place->count;
-        c->at = 0;
         return c->ends = (struct vt_mpi_end *)(uintptr_t)c->place->ends;
     }
     if (!c->ends) {
@@ -273,6 +273,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
 
 static void *known_by(struct vt_replayed *r, const struct vt_reader *c, uint32_t place, uint32_t what)
 {
+    r->out->crossing += place < c->place->begin;
     const uint64_t key = (uint64_t)c->location << 1 | what;
     return (void *)(uintptr_t)vt_pair_table_get(&r->open, key, place);
 }
@@ -403,6 +404,7 @@ static int release(struct vt_replayed *r)
         earliest = when;
     }
     if (!found) return 0;
+    r->out->released++;
     if (found->peer != VT_NONE) {
         struct vt_message *m = found->waits;
         m->is_received = 1;
@@ -449,8 +451,8 @@ static int prepare(struct vt_replayed *r)
         const struct vt_location_ends *p = &o->places[k];
         if (!p->count || p->process >= processes) continue;
         struct vt_actor *a = &r->actors[p->process];
-        r->readers[a->first + a->count++] =
-            (struct vt_reader){.place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k};
+        r->readers[a->first + a->count++] = (struct vt_reader){
+            .place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k, .done = p->begin};
         struct vt_modelled *m = &r->readers[a->first + a->count - 1].modelled;
         m->leave = m->recorded = p->first;
     }

@@ -11,17 +11,19 @@
 
 #include "mpi_ends.h"
 
-/* The ends of a location, in memory or in a file. */
+/* The ends of a location, in memory or in a file. A part of a run may be replayed alone: for each location the ends from
+   a collective of all processes, which the part before replays, too, to such a collective. */
 struct vt_location_ends {
     uint64_t file; /* descriptor */
     uint64_t ends; /* address of struct vt_mpi_end[]; 0: in the file */
-    uint64_t offset, count;
+    uint64_t offset, begin, count; /* begin: the first end to replay; the last one is before count */
     uint64_t joined; /* address of uint32_t[]: for each call path of the location its number in the whole trace */
     int64_t last, useful; /* the time of the location's end; its useful time (outside of MPI); ns */
     int64_t in_window; /* result: the useful time between from and to, ns */
     int64_t ideal; /* result: in_window plus the waits that remain if transfers took no time, ns */
     uint64_t times; /* with want_causes or faster: address of struct vt_path_time[]; 0: in the file */
-    uint64_t times_offset, ntimes;
+    uint64_t times_offset, times_begin, ntimes; /* times_begin: the first time of the part */
+    int64_t start; /* waits in calls that start earlier are not results: they belong to the part before */
     int64_t first, modelled; /* modelled: result: the location's end in the modelled run */
     uint32_t process, wanted; /* wanted: 1 if the location's waits are results */
 };
@@ -72,6 +74,8 @@ struct vt_matcher {
     int64_t shortest; /* shorter waits are left out of calls; 0: none is left out */
     uint64_t messages, collectives; /* matched receives; calls of collectives */
     uint64_t unmatched_sends, unmatched_receives, unmatched_collectives;
+    uint64_t released; /* calls that stopped waiting for partners without the awaited call */
+    uint64_t crossing; /* the part needs calls of the part before */
     uint64_t reversed; /* messages received before they were sent: clocks are wrong, or pairs are wrong */
     int64_t most; /* the largest such difference, ns */
 };

@@ -51,7 +51,8 @@ static int add(struct vt_replayed *r, const struct vt_part *p)
 {
     const struct vt_matcher *o = r->out;
     const int64_t begin = p->begin > o->from ? p->begin : o->from, end = p->end < o->to ? p->end : o->to;
-    if (end <= begin || !o->places[p->wait.location].wanted) return 1;
+    const struct vt_location_ends *place = &o->places[p->wait.location];
+    if (end <= begin || !place->wanted || p->enter < place->start) return 1;
     struct vt_wait *sum = sum_of(r, &p->wait);
     if (!sum) return 0;
     sum->ns += end - begin;

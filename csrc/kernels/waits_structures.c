@@ -16,7 +16,7 @@
 #define FINDER(F, S)                                                                                                   \
     F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, locks)         \
     F(S, nends) F(S, ntimes) F(S, nlocks) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
-#define PLACE(F, S) F(S, file) F(S, ends) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
+#define PLACE(F, S) F(S, file) F(S, ends) F(S, offset) F(S, begin) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times) F(S, times_offset) F(S, times_begin) F(S, ntimes) F(S, start) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
 #define WAIT(F, S)                                                                                                     \
     F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)
 #define CALL_WAIT(F, S) F(S, begin) F(S, end) F(S, ns) F(S, location) F(S, kind) F(S, node) F(S, partner)
@@ -26,7 +26,7 @@
 #define MATCHER(F, S)                                                                                                  \
     F(S, comms) F(S, places) F(S, nplaces) F(S, from) F(S, to) F(S, want_causes) F(S, log_file) F(S, nnodes) F(S, faster) F(S, saved) F(S, want_calls) F(S, calls_max) F(S, waits) \
     F(S, calls) F(S, critical) F(S, delays) F(S, totals) F(S, nwaits) F(S, ncalls) F(S, ncritical) F(S, ndelays) F(S, jumps) F(S, length) F(S, shortest) F(S, messages) F(S, collectives) F(S, unmatched_sends)        \
-    F(S, unmatched_receives) F(S, unmatched_collectives) F(S, reversed) F(S, most)
+    F(S, unmatched_receives) F(S, unmatched_collectives) F(S, released) F(S, crossing) F(S, reversed) F(S, most)
 #define STRUCTURES(X)                                                                                                  \
     X(vt_mpi_end, MPI_END) X(vt_path_time, PATH_TIME) X(vt_lock_epoch, LOCK) X(vt_mpi_comms, COMMS) X(vt_mpi_finder, FINDER)                  \
     X(vt_location_ends, PLACE) X(vt_wait, WAIT) X(vt_call_wait, CALL_WAIT) X(vt_path_share, SHARE) X(vt_delay, DELAY) X(vt_matcher, MATCHER)
@@ -39,6 +39,7 @@ static const struct vt_schema_number numbers[] = {
 #define ROLE(name, number) {"vt_call_role", #name, number},
         VT_ROLE_KINDS(ROLE)
 #undef ROLE
+            {"vt_call_kind", "COLLECTIVE_OF_ALL", VT_CALL_COLLECTIVE | VT_CALL_ALL << 4},
 };
 
 VT_SCHEMA(vt_waits_schema, STRUCTURES, numbers)

@@ -118,6 +118,18 @@ def test_findings(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     assert stored.read_bytes() == (tmp_path / "alone.trace" / "vtrace" / "findings").read_bytes()
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_findings_of_a_long_run(mpich: Mpi, ranks: int, tmp_path: Path) -> None:
+    """Ranks share the replay of the messages of a run of 430 000 ends, and find what one thread finds."""
+    call(
+        [sys.executable, ROOT / "bench" / "synthetic.py", "s", "--ranks", "8", "--calls", "3", "--events", "1.6e6"],
+        tmp_path,
+    )
+    unify(tmp_path, "-k", "-j", "1", "--diagnose", "-o", "alone", "s")
+    unify_mpi(mpich, tmp_path, "-k", "--diagnose", "-o", tmp_path / "all", "s", ranks=ranks)
+    assert_same(tmp_path / "alone.trace", tmp_path / "all.trace")
+
+
 def findings_in(text: str) -> list[str]:
     """The lines after the summary of the archive, without the archive's name."""
     return [re.sub(r"\S*(alone|all)(\.trace)?", "ARCHIVE", line) for line in text.splitlines()[1:]]

@@ -9,7 +9,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import KnownPaths, Replay
@@ -19,6 +19,8 @@ from vtrace.parallel.ranks import Ranks
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+
+Shared = TypeVar("Shared")
 
 _SENDERS, _PIECE = 8, 8 << 20
 """The most ranks that send at the same time, and the bytes of a piece: rank 0 has memory for these pieces."""
@@ -30,12 +32,20 @@ def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
     trace: Source | None = None
     while asked := ranks.first(lambda: b""):
         trace = trace or opened()
-        _take_part(trace, ranks, threads, *pickle.loads(asked))
+        work, *arguments = pickle.loads(asked)
+        work(trace, ranks, threads, *arguments)
 
 
 def dismiss(ranks: Ranks) -> None:
     """On rank 0: the other ranks return from serve."""
     ranks.first(lambda: b"")
+
+
+def share(trace: Source, work: Callable[..., Shared], *arguments: Any) -> Shared:
+    """On rank 0: all ranks work with their trace, the ranks, their threads and these arguments; the others serve.
+    Returns rank 0's result."""
+    trace.ranks.first(lambda: pickle.dumps((work, *arguments)))
+    return work(trace, trace.ranks, trace.threads or 1, *arguments)
 
 
 def ask(
@@ -44,8 +54,7 @@ def ask(
 ) -> Pass:  # fmt: skip
     """Reads events as scan() does, by all ranks of the trace: the others serve. trace.problems gets the new lines."""
     if trace.ranks.size > 1:
-        trace.ranks.first(lambda: pickle.dumps((questions, selection)))
-        met = _take_part(trace, trace.ranks, trace.threads or 1, questions, selection)
+        met = share(trace, _take_part, questions, selection)
     else:
         met = scan(trace, questions, selection, jobs=jobs or trace.threads, in_order=in_order)
     trace.problems += [line for line in met.problems if line not in trace.problems]

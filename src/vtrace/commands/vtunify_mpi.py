@@ -61,7 +61,7 @@ def command(**values: Any) -> None:
         nonlocal heard
         from vtrace.analysis.findings.diagnosis_pass import WrittenDiagnosis
 
-        heard = WrittenDiagnosis(anchor, ranks.root)
+        heard = WrittenDiagnosis(anchor, alone=ranks.size == 1)
         return heard
 
     if ranks.size > 1:

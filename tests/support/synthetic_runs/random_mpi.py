@@ -70,16 +70,20 @@ class Rank:
         return self.request
 
 
-def program(seed: int, ranks: int = 4, steps: int = 60, causal: bool = False) -> dict[int, list[tuple[Any, ...]]]:
+def program(
+    seed: int, ranks: int = 4, steps: int = 60, causal: bool = False, *, settled: bool = False
+) -> dict[int, list[tuple[Any, ...]]]:
     """The events of each rank. A step is a message between two ranks, or a collective of all ranks or of the even
     ranks.
 
-    causal: no call ends before the start of the calls that it depends on.
+    causal: no call ends before the start of the calls that it depends on. settled: no request is open at a collective.
     """
     rng = random.Random(seed)
     all_ranks = [Rank(rank, rng, rng.randint(0, 100)) for rank in range(ranks)]
     for _ in range(steps):
         if rng.random() < 0.25:
+            for rank in all_ranks if settled else ():
+                rank.wait()
             _collective(rng, all_ranks, causal)
         else:
             _message(rng, *rng.sample(all_ranks, 2), causal)

@@ -52,16 +52,16 @@ class DiagnosisPass:
         window: Selection,
         iteration: str | None = None,
         *,
-        root: bool = True,
+        alone: bool = True,
         with_mpi: bool = True,
     ) -> None:
-        """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
-        waits of MPI are known. Raises UsageError."""
+        """iteration: see iterations_of. alone: False if several ranks share the events. with_mpi: False if the waits of
+        MPI are known. Raises UsageError."""
         self.tree, self.extent, self.files = CallTree(), Extent(), IoWaits()
         self.threads = ThreadWaits(attributes=has_sites(trace))
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
-        self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
+        self.mpi = MpiReplay(times=True, alone=alone) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
         self.blocks = AllocationBlocks() if has_blocks(trace) and window == Selection() else None
         """A block may be freed by any thread, so the blocks need all events, too."""
@@ -160,11 +160,11 @@ class WrittenDiagnosis(WrittenScan):
     """A listener of vtunify. The diagnosis must read the archive if an estimate about the archive was wrong, and if the
     archive has samples, to which no listener listens."""
 
-    def __init__(self, anchor: Path, root: bool = True) -> None:
-        """anchor: of an archive with the expected definitions. root: True on the rank that answers; the other ranks
-        send the answers about their events to this rank. Raises FormatError."""
+    def __init__(self, anchor: Path, alone: bool = True) -> None:
+        """anchor: of an archive with the expected definitions. alone: False if several ranks share the events. Raises
+        FormatError."""
         expected = Source(anchor)
-        self._asked = DiagnosisPass(expected, Selection(), root=root)
+        self._asked = DiagnosisPass(expected, Selection(), alone=alone)
         super().__init__(expected, [] if self._asked.costs else self._asked.questions)
         self.order: Sequence[int] = () if self._asked.costs else self._asked.calls.order()
 

@@ -71,13 +71,27 @@ class Comms:
             ids = trace.definitions.ids[table]
             numbers, rows = ids.pairs
             self._kept |= {f"{name}_ids": numbers.astype(np.uint64), f"{name}_rows": rows.astype(np.int64)}
-        self.fields: Any = CommFields(ncomms=len(comms), nwindows=trace.windows.rows, nprocesses=places.processes.rows)
-        self.fields.ncomm_ids, self.fields.nwindow_ids = (len(self._kept[f"{n}_ids"]) for n in ("comm", "window"))
-        self.fields.ngroup_ids = len(self._kept["group_ids"]) if count else 0
+        fields: Any = CommFields(ncomms=len(comms), nwindows=trace.windows.rows, nprocesses=places.processes.rows)
+        fields.ncomm_ids, fields.nwindow_ids = (len(self._kept[f"{n}_ids"]) for n in ("comm", "window"))
+        fields.ngroup_ids = len(self._kept["group_ids"]) if count else 0
+        self.__setstate__((self._kept, bytes(fields)))
+
+    def __getstate__(self) -> tuple[dict[str, Array], bytes]:
+        return self._kept, bytes(self.fields)
+
+    def __setstate__(self, state: tuple[dict[str, Array], bytes]) -> None:
+        self._kept, fields = state
+        self.fields: Any = CommFields.from_buffer_copy(fields)
         for name, column in self._kept.items():
             self._kept[name] = column = np.ascontiguousarray(column)
             setattr(self.fields, name, column.ctypes.data)
         self.address = ctypes.addressof(self.fields)
+
+    def of_all(self, processes: Array) -> set[int]:
+        """The communicators, windows ... that have all these processes (rows) as members."""
+        first, members = self._kept["first"], self._kept["members"]
+        large = np.flatnonzero(np.diff(first.astype(np.int64)) >= len(processes)).tolist()
+        return {row for row in large if np.isin(processes, members[first[row] : first[row + 1]]).all()}
 
     @staticmethod
     def _processes(trace: Source, locations: Array) -> Array:

@@ -3,37 +3,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
 import tempfile
-from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.lent_files import Offer, offered, opened
 from vtrace.analysis.questions.mpi_comms import Comms, roles
 from vtrace.analysis.questions.profile import joined_paths
+from vtrace.analysis.questions.replay_parts import Matching, replayed
 from vtrace.analysis.questions.rma_locks import lock_waits
 from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import (
-    CALL_WAIT,
-    DELAY,
-    LOCK_EPOCH,
-    MPI_END,
-    PATH_TIME,
-    PLACE,
-    SHARE,
-    WAIT,
-    MatcherFields,
-    matcher,
-)
+from vtrace.io.archive.reader_abi import LOCK_EPOCH, MPI_END, PATH_TIME, PLACE, matcher
 from vtrace.io.common.arrays import view
 
 if TYPE_CHECKING:
@@ -108,8 +96,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     A pass must have no window and all locations: the order of all sends and receives decides which belong together. The
     ends are in memory or, if they are many, in a temporary file.
 
-    times: also keeps the times of call paths between the calls of MPI, for the causes of waits. root: False on ranks
-    that send their parts to another rank: they keep all ends in the file, which that rank may open.
+    times: also keeps the times of call paths between the calls of MPI, for the causes of waits. alone: False if several
+    ranks share the locations: they keep all ends in their files, which the other ranks may open.
     """
 
     replay = paths = True
@@ -119,9 +107,9 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         "RmaAcquireLock RmaReleaseLock".split()
     )
 
-    def __init__(self, times: bool = False, root: bool = True) -> None:
+    def __init__(self, times: bool = False, alone: bool = True) -> None:
         super().__init__()
-        self.times, self._memory = times, _MEMORY if root else 0
+        self.times, self._memory = times, _MEMORY if alone else 0
         self._lock, self._spare, self._used = Lock(), list[Any](), 0
         self._kept, self._room = dict[Any, int](), dict[Any, Array]()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -131,6 +119,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
         self.comms, self._roles = Comms(trace), roles(trace)
+        self._memory = self._memory if trace.ranks.size == 1 else 0
 
     def part(self, trace: Source, location: int) -> _MpiEndsPart:
         return _MpiEndsPart(self, location)
@@ -189,23 +178,16 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             raise VtraceError(f"{folder}: {error.strerror}", "set TMPDIR to a directory with more room") from error
         return place
 
-    def offer(self) -> tuple[str, str, int, int]:
+    def offer(self) -> Offer:
         """Offers the file to the ranks of this host."""
-        found = os.fstat(self.file)
-        return _boot(), f"/proc/{os.getpid()}/fd/{self.file}", found.st_dev, found.st_ino
+        return offered(self.file)
 
-    def borrow(self, offer: tuple[str, str, int, int]) -> int | None:
+    def borrow(self, offer: Offer) -> int | None:
         """Opens the file of another rank. Returns the descriptor, or None if this rank cannot open the file."""
-        boot, name, device, inode = offer
-        if boot != _boot():
+        if (file := opened(offer)) is None:
             return None
-        with suppress(OSError):
-            file = open(name, "rb", buffering=0)  # noqa: SIM115
-            self._borrowed.append(file)
-            found = os.fstat(file.fileno())
-            if (found.st_dev, found.st_ino) == (device, inode):
-                return file.fileno()
-        return None
+        self._borrowed.append(file)
+        return file.fileno()
 
     def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
         """Reads rows of the file."""
@@ -270,7 +252,10 @@ class Replayed:
         self.places["process"] = trace.places.process & 0xFFFFFFFF
         self.places["first"], self.places["wanted"] = self.sums["first"], self.wanted
         self.bounds = selection.bounds
-        self.waits, self.calls, self.shortest = self._match(owner, most, faster, saved)
+        job = Matching(self.paths.rows, owner.times and faster is None, self.bounds, most, faster, saved)
+        found = replayed(trace, owner.comms, job, self.places, paths=[*joined.values()])
+        self.places, self.waits, self.calls, self.shortest = found.places, found.waits, found.calls, found.shortest
+        self.critical, self.delays, self.totals, self.counts = found.critical, found.delays, found.totals, found.counts
         locks = [_owned(part.locks, row, joined[id(part.replay)]) for row, part in parts.items() if len(part.locks)]
         if locks:
             waits, calls = lock_waits(np.concatenate(locks), self.bounds, self.wanted)
@@ -278,45 +263,10 @@ class Replayed:
             if most:
                 self.calls = np.concatenate([self.calls, calls[calls["ns"] >= self.shortest]])
 
-    def _match(self, owner: MpiReplay, most: int, faster: Array | None, saved: float) -> tuple[Array, Array, int]:
-        fields = MatcherFields()
-        if faster is not None:
-            fields.faster, fields.saved = faster.ctypes.data, saved
-        fields.comms = owner.comms.address
-        fields.places, fields.nplaces = self.places.ctypes.data, len(self.places)
-        fields.nnodes, fields.want_causes = self.paths.rows, owner.times and faster is None
-        fields.want_calls, fields.calls_max = most > 0, max(most, 1)
-        fields.from_, fields.to = self.bounds
-        with tempfile.TemporaryFile() as log:
-            fields.log_file = log.fileno()
-            code = matcher().vt_match(ctypes.byref(fields))
-        waits, calls = (
-            view(fields.waits, fields.nwaits, WAIT).copy(),
-            view(fields.calls, fields.ncalls, CALL_WAIT).copy(),
-        )
-        self.critical = view(fields.critical, fields.ncritical, SHARE).copy()
-        self.delays = view(fields.delays, fields.ndelays, DELAY).copy()
-        self.totals = view(fields.totals, self.paths.rows, np.int64).copy()
-        matcher().vt_match_free(ctypes.byref(fields))
-        if code:
-            raise MemoryError if code == 1 else VtraceError(f"{tempfile.gettempdir()}: cannot use a temporary file")
-        names = (
-            "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most length jumps"
-        )
-        self.counts = {name: int(getattr(fields, name)) for name in names.split()}
-        return waits, calls, int(fields.shortest)
-
     def length(self, end: str = "last") -> int:
         """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""
         calls = self.places["count"] > 0
         return int(self.places[end][calls].max() - self.places["first"][calls].min()) if calls.any() else 0
-
-
-def _boot() -> str:
-    """A text that differs between hosts."""
-    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
-        return file.read()
-    return platform.node()
 
 
 def _owned(locks: Array, location: int, joined: Array) -> Array:

@@ -51,6 +51,8 @@ MatcherFields = _WAITS.structure("vt_matcher")
 KINDS = tuple(_WAITS.enumerations["vt_wait_kind"])
 """Scalasca's names of the kinds of wait states, by number."""
 ROLES = _WAITS.enumerations["vt_call_role"]
+COLLECTIVE_OF_ALL = _WAITS.enumerations["vt_call_kind"]["COLLECTIVE_OF_ALL"]
+"""The low byte of `what` of a blocking collective in which each process waits for all."""
 
 _OTF2: Prototypes = {
     "Reader_Open": (_pointer, [_text]),

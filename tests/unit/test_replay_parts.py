@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run that is replayed in parts has the waits, causes and efficiencies of the run that is replayed whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.build.parallel import in_threads
+from support.synthetic_runs.random_mpi import archive, program
+from vtrace.analysis import shared_scan
+from vtrace.analysis.questions import replay_parts
+from vtrace.analysis.questions.mpi_replay import Replayed
+from vtrace.analysis.selection import EVERYTHING
+from vtrace.analysis.table import Array
+from vtrace.analysis.trace import Trace
+from vtrace.parallel.ranks import Ranks
+
+
+def ordered(rows: Array) -> list[tuple[float, ...]]:
+    """Records by their keys; sums of real numbers differ in the last digits if their order does."""
+    names = sorted(rows.dtype.names or (), key=lambda name: (name in {"direct", "indirect"}, name))
+    return [tuple(row[name].item() for name in names) for row in np.sort(rows, order=names)]
+
+
+def same(found: Replayed, expected: Replayed) -> None:
+    assert found.counts == expected.counts
+    assert ordered(found.waits) == ordered(expected.waits)
+    assert ordered(found.critical) == ordered(expected.critical)
+    assert ordered(found.delays) == [pytest.approx(row, rel=1e-9, abs=1e-9) for row in ordered(expected.delays)]
+    assert found.totals.tolist() == expected.totals.tolist()
+    for name in ("ideal", "in_window"):
+        assert found.places[name].tolist() == expected.places[name].tolist()
+
+
+def replay(trace: Trace) -> Replayed:
+    return trace._replay().of(EVERYTHING)
+
+
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Runs are divided into parts of a few ends; gets the number of parts of each."""
+    counts: list[int] = []
+    cuts = replay_parts._cuts
+
+    def counted(*arguments: object) -> list[replay_parts._Cut]:
+        found = cuts(*arguments)  # type: ignore[arg-type]
+        counts.append(1 + len(found))
+        return found
+
+    monkeypatch.setattr(replay_parts, "_PART", 60)
+    monkeypatch.setattr(replay_parts, "_LEAST", 8)
+    monkeypatch.setattr(replay_parts, "_cuts", counted)
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts(seed: int, divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends in memory and in files; no part is replayed twice."""
+    path = archive(tmp_path / "one", program(seed, ranks=5, steps=400, causal=True, settled=True))
+    found = replay(Trace(path))
+    assert divided.pop() > 3
+    monkeypatch.setattr("vtrace.analysis.questions.mpi_replay._MEMORY", 0)
+    in_files = replay(Trace(path))
+    monkeypatch.setattr(replay_parts, "_PARTS", 1)
+    expected = replay(Trace(path))
+    same(found, expected)
+    same(in_files, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("causal", [True, False])
+def test_parts_that_depend_on_each_other(
+    seed: int, causal: bool, divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages and requests that are open at a collective, and wrong clocks: the run is then replayed whole."""
+    path = archive(tmp_path / "one", program(seed, ranks=5, steps=400, causal=causal))
+    found = replay(Trace(path))
+    assert divided.pop() > 1 or not causal
+    monkeypatch.setattr(replay_parts, "_PARTS", 1)
+    same(found, replay(Trace(path)))
+
+
+def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of any number of ranks are equal to the last bit, also where a rank cannot open the files."""
+    path = archive(tmp_path / "one", program(1, ranks=5, steps=400, causal=True, settled=True))
+    alone = replay(Trace(path))
+
+    def work(ranks: Ranks) -> Replayed | None:
+        if not ranks.root:
+            shared_scan.serve(ranks, 1, lambda: Trace(path))
+            return None
+        trace = Trace(path)
+        trace.ranks = ranks
+        try:
+            return replay(trace)
+        finally:
+            shared_scan.dismiss(ranks)
+
+    for size in (2, 3):
+        found = in_threads(size, work)[0]
+        assert found is not None
+        for name in ("waits", "critical", "delays", "totals"):
+            assert getattr(found, name).tobytes() == getattr(alone, name).tobytes()
+    assert divided == [divided[0]] * 3
+    monkeypatch.setattr(replay_parts, "opened", lambda offer: None)
+    found = in_threads(2, work)[0]
+    assert found is not None
+    same(found, alone)
