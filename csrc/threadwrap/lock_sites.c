@@ -25,7 +25,7 @@ const struct vt_lock_attributes *vt_lock_attributes(void)
     all.calls =
         vt_define_attribute("read lock calls", "calls for reading since the one that got the lock", VT_TYPE_UINT64);
     all.name = vt_define_attribute("lock", "the variable that is the lock, as name@file:line", VT_TYPE_STRING);
-    all.condition = vt_define_attribute("condition", "number of the condition variable", VT_TYPE_UINT64);
+    all.condition = vt_define_attribute("condition", "number of the condition variable or semaphore", VT_TYPE_UINT64);
     atomic_store(&state, 2);
     return &all;
 }

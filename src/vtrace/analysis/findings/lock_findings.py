@@ -159,8 +159,8 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) 
 @rule(
     FindingKind(
         "condition",
-        "waits for a condition until another thread signals it, of threads but a process's first one and those that "
-        "only wait",
+        "waits for a condition or semaphore until another thread signals it, of threads but a process's first one and "
+        "those that only wait",
         about=("waits",),
         action="signal earlier, or give the waiting threads other work, or use fewer of them",
     )
@@ -191,7 +191,8 @@ def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     text = _waiting(facts, mine, f"in {calls.text(int(mine['site'][longest]), path)}")
     thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
     late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
-    text += f"; {thread or 'a different thread each time'} signals {late}" + f", in {cause}" * bool(cause)
+    text += f"; {thread or 'a different thread each time'} {'posts' if cause.startswith('sem_') else 'signals'} {late}"
+    text += f", in {cause}" * bool(cause)
     culprit = ", ".join(filter(None, (thread, str(where or ""))))
     values: dict[str, Any] = {"source": site.source} if site and site.source else {}
     return _finding(facts, "condition", mine, path, text=text, culprit=culprit, certainty=BOUND, **values)
