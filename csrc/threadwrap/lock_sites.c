@@ -6,7 +6,12 @@
 
 #define DEPTH 8u /* calls of a site */
 
-uint32_t vt_lock_site(uintptr_t caller) { return vt_call_site(caller, DEPTH); }
+uint32_t vt_lock_site(uintptr_t caller)
+{
+    const uint32_t site = vt_python_site(caller);
+    return site ? site : vt_call_site(caller, DEPTH);
+}
+
 uint32_t vt_lock_site_of(uintptr_t caller) { return vt_call_site(caller, 1); }
 
 const struct vt_lock_attributes *vt_lock_attributes(void)

@@ -14,7 +14,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import DEFAULTS, PROGRAMS, call, command
+from support.tools import BIN, DEFAULTS, PROGRAMS, call, command
 
 PLANTS = PROGRAMS.parent / "planted" / "programs"
 LOSS = 5 * 40e6
@@ -79,6 +79,42 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     assert re.search(rf"user waits .* in (.*::)?{waits}(\(\S*\))? \({re.escape(uses)}\), 5 times; keeper ", shown), (
         shown
     )
+
+
+PYTHON = """
+import queue, sys, threading, time
+jobs, free, used = queue.Queue(), threading.Semaphore(0), []
+is_queue = sys.argv[1] == "queue"
+
+def keeper():
+    for n in range(5):
+        while len(used) < n: time.sleep(0.001)
+        time.sleep(0.04)
+        jobs.put(n) if is_queue else free.release()
+
+def user():
+    for n in range(5):
+        jobs.get() if is_queue else free.acquire()
+        time.sleep(0.005)
+        used.append(n)
+
+for each in [threading.Thread(target=run) for run in (keeper, user)]: each.start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "take", "give"),
+    [("queue", "queue.Queue.get", "queue.Queue.put"),
+     ("semaphore", "threading.Semaphore.acquire", "threading.Semaphore.release")],
+)  # fmt: skip
+def test_locks_of_python(tmp_path: Path, what: str, take: str, give: str) -> None:
+    """They are semaphores of the interpreter, whose own functions are not told."""
+    (tmp_path / "jobs.py").write_text(PYTHON)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", BIN / "python", "jobs.py", what, env=DEFAULTS)
+    unify(tmp_path, "t")
+    shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
+    waits = rf"waits [\d.]+ m?s in {take} in user \(jobs.py:14\), \d times;"
+    assert re.search(rf"{waits} .* signals .* later, at most .*, in {give} in keeper \(jobs.py:10\)", shown), shown
 
 
 @pytest.mark.parametrize("what", ["mutex", "rwlock", "condition", "token"])
