@@ -198,6 +198,10 @@ extern _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-e
    vt_sleep. */
 void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned how);
 
+/* Returns the text of the stack of the calling thread, as vt_call_site, with the functions of Python; 0: there are none, or
+   the thread is not sampled. */
+uint32_t vt_python_site(uintptr_t caller);
+
 /* Runs `call`, of the function `next`, in a wrapper. siglongjmp and cancellation leave vt_in_sleeping_call set until the
    next such call; a handler that sleeps meanwhile clears it.
    A sample before vt_slept would tell the sleep without its call. */

@@ -66,7 +66,8 @@ VT_CALL_EXPORT int prctl(int option, ...)
 static unsigned sleeps(long number, long operation, long until)
 {
     if (number != SYS_futex || !vt_process.set.processor_wait) return 0;
-    const unsigned how = VT_SLEEPS | (until ? VT_WAITS_TIMED : 0);
+    const unsigned others = operation & FUTEX_PRIVATE_FLAG ? 0 : VT_WAITS_SHARED;
+    const unsigned how = VT_SLEEPS | (until ? VT_WAITS_TIMED : others);
     switch ((int)operation & FUTEX_CMD_MASK) { /* callers pass an int: the upper half of the register may be anything */
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET: return how;

@@ -45,6 +45,22 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned h
     errno = saved;
 }
 
+/* vtrace's own frames are the innermost ones. */
+uint32_t vt_python_site(uintptr_t caller)
+{
+    struct vt_location *l = vt_own_location;
+    const uintptr_t *frame = __builtin_frame_address(0);
+    const struct vt_registers own = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
+    uintptr_t at[DEPTH];
+    uint32_t first = 0;
+    if (!vt_runs_python() || !l || VT_READ(l->busy) || vt_suppressed) return 0;
+    const uint32_t n = vt_sample_stack(l, own, at, DEPTH);
+    while (first < n && at[first] != caller - 1) first++;
+    for (uint32_t i = first; i < n; i++)
+        if (at[i] & VT_FRAME_PYTHON) return vt_call_site_of(at + first, n - first);
+    return 0;
+}
+
 /* clang-format off */
 #define SLEEPS(type, function, parameters, arguments)                                                                  \
     static struct vt_call call_##function = {.name = #function};                                                       \

@@ -115,6 +115,8 @@ void vt_find_python(void)
     vt_own_work_end(&work);
 }
 
+int vt_runs_python(void) { return atomic_load_explicit(&known, memory_order_acquire); }
+
 /* ---- Checked loads ---- */
 
 struct page_reader {

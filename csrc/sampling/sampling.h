@@ -149,6 +149,8 @@ struct vt_python {
 
 /* Looks for CPython in the process. Not in a signal handler. Warns about a version whose frames are unknown. */
 void vt_find_python(void);
+/* Returns 1 if the process has a CPython whose frames are known. */
+int vt_runs_python(void);
 /* Replaces the frames of CPython's interpreter in a stack by the frames of the Python functions that it runs, for the
    calling thread, with signals held. frames: room for VT_SAMPLE_FRAMES; n of them are used. Returns the new number. */
 uint32_t vt_python_replace(struct vt_location *l, struct vt_python *p, const struct vt_code_map *map, uint64_t *frames,

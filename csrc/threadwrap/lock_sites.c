@@ -6,7 +6,12 @@
 
 #define DEPTH 8u /* calls of a site */
 
-uint32_t vt_lock_site(uintptr_t caller) { return vt_call_site(caller, DEPTH); }
+uint32_t vt_lock_site(uintptr_t caller)
+{
+    const uint32_t site = vt_python_site(caller);
+    return site ? site : vt_call_site(caller, DEPTH);
+}
+
 uint32_t vt_lock_site_of(uintptr_t caller) { return vt_call_site(caller, 1); }
 
 const struct vt_lock_attributes *vt_lock_attributes(void)
@@ -25,7 +30,7 @@ const struct vt_lock_attributes *vt_lock_attributes(void)
     all.calls =
         vt_define_attribute("read lock calls", "calls for reading since the one that got the lock", VT_TYPE_UINT64);
     all.name = vt_define_attribute("lock", "the variable that is the lock, as name@file:line", VT_TYPE_STRING);
-    all.condition = vt_define_attribute("condition", "number of the condition variable", VT_TYPE_UINT64);
+    all.condition = vt_define_attribute("condition", "number of the condition variable or semaphore", VT_TYPE_UINT64);
     atomic_store(&state, 2);
     return &all;
 }

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <threads.h>
@@ -82,9 +83,10 @@ static inline __attribute__((always_inline)) void attempt_ends(const struct atte
     if (VT_UNLIKELY(a->waits)) atomic_fetch_sub(&a->lock->waiting, 1);
 }
 
+/* address NULL: threads of other processes may have the lock, so nobody knows who makes whom wait. */
 static inline __attribute__((always_inline)) struct attempt attempt(const volatile void *address, uintptr_t at)
 {
-    struct lock *l = me() ? lock_of(address) : NULL;
+    struct lock *l = address && me() ? lock_of(address) : NULL;
     struct attempt a = {l, at, 0, 0, 0};
     if (!l) return a;
     a.count = VT_READ(l->count);
@@ -213,7 +215,7 @@ static int read_unlock(const volatile void *address)
     return 0;
 }
 
-/* ---- Conditions: which calls of a signal end which waits ---- */
+/* ---- Conditions and semaphores: which calls of a signal, or sem_post, end which waits ---- */
 
 /* Writes the attributes of the next ENTER. */
 static __attribute__((noinline)) void of_condition(const struct lock *condition, uint32_t site)
@@ -224,12 +226,12 @@ static __attribute__((noinline)) void of_condition(const struct lock *condition,
     if (attributes->site && site) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site), site);
 }
 
-/* A thread begins to wait for a condition, without the mutex. Returns the condition. a: the call, which will get the
-   mutex again. */
+/* A thread begins to wait for a condition or semaphore, without the mutex. Returns the condition. a: the call, which will
+   get the mutex again. address NULL: other processes may signal; mutex NULL: there is none. */
 static struct lock *waits(const volatile void *address, const volatile void *mutex, struct attempt *a)
 {
-    struct lock *condition = lock_of(address);
-    a->lock = me() ? lock_of(mutex) : NULL;
+    struct lock *condition = address ? lock_of(address) : NULL;
+    a->lock = mutex && me() ? lock_of(mutex) : NULL;
     a->site = vt_lock_site(a->at);
     a->count = UINT32_MAX; /* others have the mutex meanwhile */
     if (!condition) return NULL;
@@ -256,36 +258,50 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-#define SHARED_AT 8 /* byte of a semaphore in glibc: an int that is not 0 if other processes may use the semaphore */
+/* Return VT_WAITS_SHARED if other processes may use the lock, as bits of an int in glibc's locks tell. Robust mutexes have
+   this bit, too. */
+static inline unsigned is_shared(const void *lock, size_t at, int bits)
+{
+    int word;
+    memcpy(&word, (const char *)lock + at, sizeof word);
+    return word & bits ? VT_WAITS_SHARED : 0;
+}
+#define OF_MUTEX(lock) is_shared(lock, offsetof(pthread_mutex_t, __data.__kind), 128)
+#define OF_SEMAPHORE(lock) is_shared(lock, 8, -1)
+#if __GLIBC_PREREQ(2, 25)
+#define OF_CONDITION(lock) is_shared(lock, offsetof(pthread_cond_t, __data.__wrefs), 1)
+#define OF_RWLOCK(lock) is_shared(lock, offsetof(pthread_rwlock_t, __data.__shared), -1)
+#define OF_BARRIER(lock) is_shared(lock, 12, -1)
+#else
+#define OF_CONDITION(lock) 0u
+#define OF_RWLOCK(lock) 0u
+#define OF_BARRIER(lock) 0u
+#endif
 
 /* Return 0 if a call does not sleep, else flags of enum vt_sleep. */
 #define SLEEPS (VT_SLEEPS | VT_HOLDS_LOCK)
-static inline unsigned is_held(const volatile void *mutex)
+static inline unsigned is_held(const void *mutex)
 {
-    return ((const volatile pthread_mutex_t *)mutex)->__data.__lock ? SLEEPS : 0;
+    return ((const volatile pthread_mutex_t *)mutex)->__data.__lock ? SLEEPS | OF_MUTEX(mutex) : 0;
 }
 
 static inline unsigned is_empty(sem_t *semaphore)
 {
-    int value = 0, is_shared;
-    if (sem_getvalue(semaphore, &value) || value > 0) return 0;
-    memcpy(&is_shared, (const char *)semaphore + SHARED_AT, sizeof is_shared);
-    return SLEEPS | (is_shared ? VT_WAITS_SHARED : 0);
+    int value = 0;
+    return sem_getvalue(semaphore, &value) || value > 0 ? 0 : SLEEPS | OF_SEMAPHORE(semaphore);
 }
 
 /* is_read: the call would share the lock with readers. glibc keeps three bits for writers in __readers:
    the first one may be set without a writer. */
-static inline unsigned is_taken(const volatile void *lock, int is_read)
+static inline unsigned is_taken(const void *lock, int is_read)
 {
 #if __GLIBC_PREREQ(2, 25)
     const volatile pthread_rwlock_t *l = lock;
     const unsigned readers = l->__data.__readers;
-    if (!(is_read ? readers & 6 : (readers & ~1u) | (unsigned)l->__data.__cur_writer)) return 0;
-    return SLEEPS | (l->__data.__shared ? VT_WAITS_SHARED : 0);
-#else
+    if (is_read ? readers & 6 : (readers & ~1u) | (unsigned)l->__data.__cur_writer) return SLEEPS | OF_RWLOCK(lock);
+#endif
     (void)lock, (void)is_read;
     return 0;
-#endif
 }
 
 /* Begins a wrapper. The body for recorded calls follows; it uses region and next, the next definition. sleeps: flags of
@@ -330,9 +346,10 @@ static inline unsigned is_taken(const volatile void *lock, int is_read)
         return r;                                                                                                      \
     }
 
-#define LOCKS_IT(function, parameters, arguments, sleeps)                                                              \
+/* shared: 0 if only threads of this process use the lock. */
+#define LOCKS_IT(function, parameters, arguments, sleeps, shared)                                                      \
     RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, sleeps, vt_enter_call(region);                           \
-           const struct attempt a = attempt(mutex, CALLER), attempt_ends(&a);                                          \
+           const struct attempt a = attempt(shared ? NULL : mutex, CALLER), attempt_ends(&a);                          \
            !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
 
 #define READS_IT(function, parameters, arguments, sleeps)                                                              \
@@ -344,12 +361,12 @@ static inline unsigned is_taken(const volatile void *lock, int is_read)
 
 /* The call releases the mutex and acquires it again. */
 #define WAITS(function, parameters, arguments)                                                                         \
-    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments, SLEEPS)                                                    \
+    WRAP(function, VT_ROLE_FUNCTION, parameters, arguments, SLEEPS | OF_CONDITION(condition))                          \
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
         struct attempt a = {.at = CALLER};                                                                             \
-        struct lock *of = waits(condition, mutex, &a);                                                                 \
+        struct lock *of = waits(OF_CONDITION(condition) ? NULL : condition, mutex, &a);                                \
         vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t depth = released(mutex, region, 1);                                                                   \
         int r = next_##function arguments;                                                                             \
@@ -357,6 +374,12 @@ static inline unsigned is_taken(const volatile void *lock, int is_read)
         depth ? acquired(a, region, depth) : vt_leave(region);                                                         \
         return r;                                                                                                      \
     }
+
+/* A semaphore with a value has no wait. */
+#define TAKES(function, parameters, arguments)                                                                         \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, is_empty(semaphore), struct attempt a = {.at = CALLER};  \
+           struct lock *of = is_empty(semaphore) == SLEEPS ? waits(semaphore, NULL, &a) : NULL;                        \
+           vt_enter_call(region), if (of) atomic_fetch_sub(&of->waiting, 1); vt_leave(region))
 
 #define SIGNALS(function, parameters, arguments)                                                                       \
     RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, signals(condition, CALLER);                           \
@@ -368,13 +391,13 @@ static inline unsigned is_taken(const volatile void *lock, int is_read)
 /* clang-format off */
 #define TIME const struct timespec *until
 
-LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex), is_held(mutex))
-LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex), 0)
-LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until), is_held(mutex))
+LOCKS_IT(pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex), is_held(mutex), OF_MUTEX(mutex))
+LOCKS_IT(pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex), 0, OF_MUTEX(mutex))
+LOCKS_IT(pthread_mutex_timedlock, (pthread_mutex_t *mutex, TIME), (mutex, until), is_held(mutex), OF_MUTEX(mutex))
 UNLOCKS_IT(pthread_mutex_unlock, pthread_mutex_t)
-LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex), is_held(mutex))
-LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex), 0)
-LOCKS_IT(mtx_timedlock, (mtx_t *mutex, TIME), (mutex, until), is_held(mutex))
+LOCKS_IT(mtx_lock, (mtx_t *mutex), (mutex), is_held(mutex), OF_MUTEX(mutex))
+LOCKS_IT(mtx_trylock, (mtx_t *mutex), (mutex), 0, OF_MUTEX(mutex))
+LOCKS_IT(mtx_timedlock, (mtx_t *mutex, TIME), (mutex, until), is_held(mutex), OF_MUTEX(mutex))
 UNLOCKS_IT(mtx_unlock, mtx_t)
 
 WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
@@ -386,40 +409,52 @@ SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition))
 SIGNALS(cnd_signal, (cnd_t *condition), (condition))
 SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
 
-PLAIN(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier), SLEEPS)
+/* A barrier of several processes is no barrier of the threads of one. */
+static struct vt_call shared_barrier = {"pthread_barrier_wait", VT_PARADIGM_PTHREAD, VT_ROLE_FUNCTION, 0, NULL};
+
+WRAP(pthread_barrier_wait, VT_ROLE_BARRIER, (pthread_barrier_t *barrier), (barrier), SLEEPS | OF_BARRIER(barrier))
+{
+    uint32_t region = vt_shares_memory() ? 0 :
+                      vt_call_region(OF_BARRIER(barrier) ? &shared_barrier : &call_pthread_barrier_wait);
+    if (!region) return next_pthread_barrier_wait(barrier);
+    vt_enter_call(region);
+    int r = next_pthread_barrier_wait(barrier);
+    vt_leave(region);
+    return r;
+}
 
 /* A writer holds the lock. Several readers may have it, so their locks are not recorded as acquired. */
 READS_IT(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock), is_taken(lock, 1))
 READS_IT(pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock), (lock), 0)
 READS_IT(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, TIME), (lock, until), is_taken(lock, 1))
-LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex), is_taken(mutex, 0))
-LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex), 0)
-LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until), is_taken(mutex, 0))
+LOCKS_IT(pthread_rwlock_wrlock, (pthread_rwlock_t *mutex), (mutex), is_taken(mutex, 0), OF_RWLOCK(mutex))
+LOCKS_IT(pthread_rwlock_trywrlock, (pthread_rwlock_t *mutex), (mutex), 0, OF_RWLOCK(mutex))
+LOCKS_IT(pthread_rwlock_timedwrlock, (pthread_rwlock_t *mutex, TIME), (mutex, until), is_taken(mutex, 0),
+         OF_RWLOCK(mutex))
 RECORD(pthread_rwlock_unlock, VT_ROLE_FUNCTION, (pthread_rwlock_t *lock), (lock), 0,
        if (read_unlock(lock)) vt_enter(region);
        else released(lock, region, 0), vt_leave(region))
 
-LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex), 0)
-LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex), 0)
+LOCKS_IT(pthread_spin_lock, (pthread_spinlock_t *mutex), (mutex), 0, 0)
+LOCKS_IT(pthread_spin_trylock, (pthread_spinlock_t *mutex), (mutex), 0, 0)
 UNLOCKS_IT(pthread_spin_unlock, pthread_spinlock_t)
 
 /* A semaphore has no holder: any thread may post it. */
-PLAIN(sem_wait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), is_empty(semaphore))
+TAKES(sem_wait, (sem_t *semaphore), (semaphore))
+TAKES(sem_timedwait, (sem_t *semaphore, TIME), (semaphore, until))
 PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), 0)
-PLAIN(sem_timedwait, VT_ROLE_FUNCTION, (sem_t *semaphore, TIME), (semaphore, until), is_empty(semaphore))
-PLAIN(sem_post, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), 0)
+SIGNALS(sem_post, (sem_t *condition), (condition))
 
 #if __GLIBC_PREREQ(2, 30)
 LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until),
-         is_held(mutex))
+         is_held(mutex), OF_MUTEX(mutex))
 WAITS(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, TIME),
       (condition, mutex, clock, until))
 READS_IT(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, TIME), (lock, clock, until),
          is_taken(lock, 1))
 LOCKS_IT(pthread_rwlock_clockwrlock, (pthread_rwlock_t *mutex, clockid_t clock, TIME), (mutex, clock, until),
-         is_taken(mutex, 0))
-PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until),
-      is_empty(semaphore))
+         is_taken(mutex, 0), OF_RWLOCK(mutex))
+TAKES(sem_clockwait, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, clock, until))
 #endif
 /* clang-format on */
 

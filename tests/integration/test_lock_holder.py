@@ -14,7 +14,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.tools import DEFAULTS, PROGRAMS, call, command
+from support.tools import BIN, DEFAULTS, PROGRAMS, call, command
 
 PLANTS = PROGRAMS.parent / "planted" / "programs"
 LOSS = 5 * 40e6
@@ -24,7 +24,7 @@ LOSS = 5 * 40e6
 def diagnosed(
     program: Path, where: Path, what: str, *options: str, env: Mapping[str, str] = DEFAULTS
 ) -> dict[str, Any]:
-    vtrace(where, "run", *options, "-o", "t", program, what, env=env)
+    vtrace(where, "run", *options, "-o", "t", program, *what.split(), env=env)
     unify(where, "t")
     found: dict[str, Any] = json.loads(vtrace(where, "diagnose", "--json", "t").stdout)
     return found
@@ -50,6 +50,8 @@ def place(source: Path, mark: str) -> str:
         ("lock_holder.c", "-O2", "lookup"),
         ("lock_holder.c", "-O2", "spin"),
         ("lock_holder.c", "-O2", "condition"),
+        ("lock_holder.c", "-O2", "token"),
+        ("lock_holder.c", "-O0", "token"),
         ("lock_holder.cc", "-O2", "mutex"),
         ("lock_holder.cc", "-O0", "mutex"),
         ("lock_holder.cc", "-O2", "condition"),
@@ -63,12 +65,13 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     alone = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}  # the loss leaves out the holder's waits for a busy processor
     (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=alone))
     uses, keeps = place(path, f"USES {what}"), place(path, f"KEEPS {what}")
-    waits, holds = {"condition": ("take", "put"), "lookup": ("change", "look_up")}.get(what, ("use", "keep"))
-    assert found["kind"] == ("condition" if what == "condition" else "lock")
+    signals = what in ("condition", "token")
+    waits, holds = ("take", "put") if signals else {"lookup": ("change", "look_up")}.get(what, ("use", "keep"))
+    assert found["kind"] == ("condition" if signals else "lock")
     assert re.fullmatch(rf"keeper, (.*::)?{holds}(\(\))? \({re.escape(keeps)}\)", found["culprit"])
     assert 0.9 * LOSS <= found["loss_ns"] <= 2 * LOSS  # a busy machine wakes the sleeping keeper late
     shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
-    if what != "condition":
+    if not signals:
         name = {"mutex": "lock", "lookup": "table"}.get(what, what)
         lines = path.read_text().splitlines()
         line = next(n for n, text in enumerate(lines, 1) if re.match(rf"(static|std::mutex) .*\b{name}\b", text))
@@ -76,6 +79,50 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     assert re.search(rf"user waits .* in (.*::)?{waits}(\(\S*\))? \({re.escape(uses)}\), 5 times; keeper ", shown), (
         shown
     )
+
+
+PYTHON = """
+import queue, sys, threading, time
+jobs, free, used = queue.Queue(), threading.Semaphore(0), []
+is_queue = sys.argv[1] == "queue"
+
+def keeper():
+    for n in range(5):
+        while len(used) < n: time.sleep(0.001)
+        time.sleep(0.04)
+        jobs.put(n) if is_queue else free.release()
+
+def user():
+    for n in range(5):
+        jobs.get() if is_queue else free.acquire()
+        time.sleep(0.005)
+        used.append(n)
+
+for each in [threading.Thread(target=run) for run in (keeper, user)]: each.start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "take", "give"),
+    [("queue", "queue.Queue.get", "queue.Queue.put"),
+     ("semaphore", "threading.Semaphore.acquire", "threading.Semaphore.release")],
+)  # fmt: skip
+def test_locks_of_python(tmp_path: Path, what: str, take: str, give: str) -> None:
+    """They are semaphores of the interpreter, whose own functions are not told."""
+    (tmp_path / "jobs.py").write_text(PYTHON)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", BIN / "python", "jobs.py", what, env=DEFAULTS)
+    unify(tmp_path, "t")
+    shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
+    waits = rf"waits [\d.]+ m?s in {take} in user \(jobs.py:14\), \d times;"
+    assert re.search(rf"{waits} .* signals .* later, at most .*, in {give} in keeper \(jobs.py:10\)", shown), shown
+
+
+@pytest.mark.parametrize("what", ["mutex", "rwlock", "condition", "token"])
+def test_locks_of_processes_blame_nobody(build: Builder, tmp_path: Path, what: str) -> None:
+    """A thread of another process may have the lock, or signal."""
+    program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
+    found = diagnosed(program, tmp_path, f"{what} shared", "--locks")
+    assert {(one["culprit"], "keeper" in str(one)) for one in of_locks(found)} <= {("", False)}
 
 
 @pytest.mark.parametrize("source", ["lock_holder.c", "lock_holder.cc"])

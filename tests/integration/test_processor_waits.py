@@ -138,7 +138,9 @@ WAYS = {
     "read": "pthread_rwlock_rdlock", "write": "pthread_rwlock_wrlock", "futex": "futex",
 }  # fmt: skip
 """Functions of libc that wait for another thread, by the way of asleep_locks.cc."""
-OTHER_WAYS = {"shared": "sem_wait for another process", "pipe": "read", "parts": "readv"}
+OTHER_WAYS = {"pipe": "read", "parts": "readv"} | {
+    f"shared_{way}": f"{function} for another process" for way, function in WAYS.items()
+}
 """Those that may wait for others than threads."""
 
 
@@ -158,13 +160,13 @@ def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, w
 
 @pytest.mark.parametrize("way", OTHER_WAYS)
 def test_sleep_in_calls_that_may_wait_for_others(build: Builder, tmp_path: Path, way: str) -> None:
-    """A semaphore between processes waits for none of the process's threads, and none waits for the thread."""
+    """A lock between processes waits for none of the process's threads, and none waits for the thread."""
     program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
     command(tmp_path, "run", "-o", "a", program, way, env=DEFAULTS)
     unify(tmp_path, "a")
     trace = vtrace.open(tmp_path / "a")
     assert (0, OTHER_WAYS[way], False) in _long_sleeps(trace)
-    if way == "shared":
+    if way.startswith("shared"):
         assert [one for one in trace.diagnosis(Selection()).findings if one.kind == "blocked"] == []
 
 

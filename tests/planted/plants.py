@@ -167,6 +167,8 @@ def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[P
         ("starved_pool", starved, locks, ""),
         ("starved_pool", unknown, ("run", "cc"), ""),
         ("starved_pool", starved, locks, pool),
+        ("starved_semaphore", Cause(kind="condition", words="sem_post"), locks, ""),
+        ("starved_semaphore", unknown, ("run", "cc"), ""),
         ("long_task", Cause(kind="thread_imbalance", function="chemistry", loss=0.010 * ms * (n - 1)), plain, pool),
         ("healthy_pool", None, (*plain, *locks), pool),
         ("healthy_producer", None, ("cc", "cc locks"), pool),

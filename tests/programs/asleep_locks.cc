@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // asleep_locks WAY: a thread sleeps while the first thread waits for it by a mutex, condition variable (cond), semaphore
-// (sem; shared: one that processes share), barrier, read-write lock (read, write), futex, or pipe. asleep_locks alone: the first thread waits for a condition until a time.
+// (sem), barrier, read-write lock (read, write), futex, or pipe. shared_WAY: by one that processes may share.
+// asleep_locks alone: the first thread waits for a condition until a time.
 #include <atomic>
 #include <condition_variable>
 #include <linux/futex.h>
@@ -19,10 +20,10 @@ static std::mutex mutex;
 static std::condition_variable condition;
 static pthread_barrier_t barrier;
 static sem_t semaphore, begun;
-static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t rwlock;
 static std::atomic<int> word;
 static int ends[2];
-static bool ready;
+static bool ready, shared;
 
 #define NO_TAIL_CALL __asm__ volatile("" ::: "memory")
 
@@ -43,10 +44,10 @@ __attribute__((noinline)) static void wait_for(const std::string &way)
     if (way == "mutex") std::lock_guard<std::mutex> lock(mutex);
     char byte;
     const iovec part = {&byte, 1};
-    if (way == "sem" || way == "shared") sem_wait(&semaphore);
+    if (way == "sem") sem_wait(&semaphore);
     if (way == "read") pthread_rwlock_rdlock(&rwlock);
     if (way == "write") pthread_rwlock_wrlock(&rwlock);
-    if (way == "futex") syscall(SYS_futex, &word, FUTEX_WAIT, 0, nullptr, nullptr, 0);
+    if (way == "futex") syscall(SYS_futex, &word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
     if (way == "pipe" && read(ends[0], &byte, 1) != 1) abort();
     if (way == "parts" && readv(ends[0], &part, 1) != 1) abort();
     if (way == "barrier") pthread_barrier_wait(&barrier);
@@ -67,7 +68,7 @@ static void work(const std::string &way)
     sem_post(&semaphore);
     pthread_rwlock_unlock(&rwlock);
     word = 1;
-    syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    syscall(SYS_futex, &word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     if (write(ends[1], "", 1) != 1) abort();
     if (way == "barrier") pthread_barrier_wait(&barrier);
     if (way != "mutex") lock.lock();
@@ -75,12 +76,26 @@ static void work(const std::string &way)
     condition.notify_one();
 }
 
+/* pthread_KIND_init for `shared`. */
+#define INIT(kind, object, ...)                                                                                        \
+    {                                                                                                                  \
+        pthread_##kind##attr_t how;                                                                                    \
+        pthread_##kind##attr_init(&how);                                                                               \
+        pthread_##kind##attr_setpshared(&how, shared);                                                                 \
+        pthread_##kind##_init(object, &how, ##__VA_ARGS__);                                                            \
+    }
+
 int main(int, char **words)
 {
-    const std::string way = words[1];
-    sem_init(&semaphore, way == "shared", 0);
+    std::string way = words[1];
+    shared = way.rfind("shared_", 0) == 0;
+    if (shared) way.erase(0, 7);
+    INIT(mutex, mutex.native_handle())
+    INIT(cond, condition.native_handle())
+    INIT(rwlock, &rwlock)
+    INIT(barrier, &barrier, 2)
+    sem_init(&semaphore, shared, 0);
     sem_init(&begun, 0, 0);
-    pthread_barrier_init(&barrier, nullptr, 2);
     if (pipe(ends)) abort();
     if (way == "alone") return wait_alone(), 0;
     std::thread other(work, way);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lock_holder WHAT: in each of 5 rounds a thread "keeper" has a lock, or does not signal a condition, for 40 ms, and a
-   thread "user" waits meanwhile. WHAT: mutex, rwlock, spin, condition; lookup: the keeper has two read-write locks for
-   reading, as a third thread has for a shorter time, and the user wants to write; or healthy: the user needs another
-   lock, and the signal comes before the user waits. */
+/* lock_holder WHAT [shared]: in each of 5 rounds a thread "keeper" has a lock, or does not signal a condition or post a
+   semaphore, for 40 ms, and a thread "user" waits meanwhile. shared: by a lock that processes may share. WHAT: mutex,
+   rwlock, spin, condition, token (a semaphore); lookup: the keeper has two read-write locks for reading, as a third thread
+   has for a shorter time, and the user wants to write; or healthy: the user needs another lock, and the signal comes
+   before the user waits. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +19,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_I
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER, table = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static sem_t token;
 static int items, held, used; /* held, used: rounds */
+static int signals; /* 1: a condition or semaphore */
 static const char *what;
 
 static void work(int ms)
@@ -76,6 +80,11 @@ KEEP static void use(void)
 
 KEEP static void put(void)
 {
+    if (*what == 't') {
+        sem_post(&token); /* KEEPS token */
+        items++; /* so that the call is not the last one, which would be a jump */
+        return;
+    }
     pthread_mutex_lock(&lock);
     items++;
     pthread_cond_signal(&condition); /* KEEPS condition */
@@ -84,6 +93,11 @@ KEEP static void put(void)
 
 KEEP static void take(void)
 {
+    if (*what == 't') {
+        sem_wait(&token); /* USES token */
+        items--;
+        return;
+    }
     pthread_mutex_lock(&lock);
     while (!items) pthread_cond_wait(&condition, &lock); /* USES condition */
     items--;
@@ -94,10 +108,10 @@ static void *keeper(void *unused)
 {
     for (int n = 0; n < ROUNDS; n++) {
         until(&used, n);
-        if (*what == 'c') work(HELD);
-        if (*what == 'c' || *what == 'h') put();
+        if (signals) work(HELD);
+        if (signals || *what == 'h') put();
         if (*what == 'l') look_up(HELD);
-        else if (*what != 'c') keep();
+        else if (!signals) keep();
     }
     return unused;
 }
@@ -105,12 +119,12 @@ static void *keeper(void *unused)
 static void *user(void *unused)
 {
     for (int n = 0; n < ROUNDS; n++) {
-        if (*what != 'c') until(&held, *what == 'l' ? 2 * n + 2 : n + 1);
+        if (!signals) until(&held, *what == 'l' ? 2 * n + 2 : n + 1);
         if (*what == 'l') change();
-        else if (*what != 'c') use();
+        else if (!signals) use();
         if (*what == 'h') work(HELD + 10); /* so that take() need not wait for the lock */
-        if (*what == 'c' || *what == 'h') take();
-        if (*what == 'c') work(5); /* a thread that only waits loses no time */
+        if (signals || *what == 'h') take();
+        if (signals) work(5); /* a thread that only waits loses no time */
         reached(&used);
     }
     return unused;
@@ -125,10 +139,26 @@ static void *reader(void *unused)
     return unused;
 }
 
+/* pthread_KIND_init of a lock that processes may share. */
+#define SHARE(kind, lock)                                                                                              \
+    {                                                                                                                  \
+        pthread_##kind##attr_t shared;                                                                                 \
+        pthread_##kind##attr_init(&shared);                                                                            \
+        pthread_##kind##attr_setpshared(&shared, PTHREAD_PROCESS_SHARED);                                              \
+        pthread_##kind##_init(lock, &shared);                                                                          \
+    }
+
 int main(int argc, char **argv)
 {
     pthread_t threads[3];
     what = argc > 1 ? argv[1] : "mutex";
+    signals = *what == 'c' || *what == 't';
+    if (argc > 2) {
+        SHARE(mutex, &lock)
+        SHARE(cond, &condition)
+        SHARE(rwlock, &rwlock)
+    }
+    sem_init(&token, argc > 2, 0);
     pthread_spin_init(&spin, 0);
     pthread_create(&threads[0], NULL, keeper, NULL);
     pthread_setname_np(threads[0], "keeper");

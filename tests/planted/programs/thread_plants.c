@@ -3,6 +3,7 @@
 #include "work.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 #define MOST 16
@@ -13,6 +14,7 @@ static double ms = 10; /* of the longer work of a step */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t full = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t meeting;
+static sem_t tasks;
 static int queued;
 
 WORKER(compute)
@@ -88,6 +90,17 @@ static void starved_pool(int thread)
     compute(BASE);
 }
 
+static void starved_semaphore(int thread) /* the same by a semaphore */
+{
+    for (int i = 1; !thread && i < count; i++) {
+        produce(BASE + ms);
+        sem_post(&tasks);
+    }
+    if (!thread) return;
+    sem_wait(&tasks);
+    compute(BASE);
+}
+
 static void healthy_threads(int thread)
 {
     (void)thread;
@@ -117,6 +130,7 @@ static const struct {
     PROPERTY(uneven_threads),  PROPERTY(at_thread_barrier), PROPERTY(one_mutex),
     PROPERTY(one_holder),      PROPERTY(held_lock),         PROPERTY(starved_pool),
     PROPERTY(healthy_threads), PROPERTY(healthy_mutex),     PROPERTY(healthy_thread_barrier),
+    PROPERTY(starved_semaphore),
 };
 
 static void (*one_step)(int thread);
@@ -136,6 +150,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], properties[i].name)) one_step = properties[i].one_step;
     pthread_t threads[MOST];
     int numbers[MOST];
+    sem_init(&tasks, 0, 0);
     pthread_barrier_init(&meeting, NULL, (unsigned)count);
     for (int n = 0; n < count; n++) {
         numbers[n] = n;

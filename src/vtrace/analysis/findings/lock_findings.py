@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.analysis.call_sites import Site, site_of
+from vtrace.analysis.call_sites import Site, calls_of, site_of
 from vtrace.analysis.findings.culprits import BARRIERS, LOCKS, behind_locks, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
@@ -29,21 +30,24 @@ class _Calls:
 
     def __init__(self, facts: RunFacts, waits: Table) -> None:
         self.facts, self.waits, self.strings = facts, waits, facts.trace.definitions.strings
-        self.sites: dict[int, Site | None] = {-1: None}
+        self.known: dict[tuple[int, int], tuple[str, Site | None]] = {}
 
-    def site(self, number: int) -> Site | None:
-        if number not in self.sites:
-            self.sites[number] = site_of(self.strings.get(number, ""))
-        return self.sites[number]
+    def call(self, site: int, path: int) -> tuple[str, Site | None]:
+        """A call in a sentence, "" if unknown: pthread_mutex_lock in take (pool.cpp:20); and its place."""
+        if (site, path) not in self.known:
+            self.known[site, path] = self._call(self.strings.get(site, "") if site >= 0 else "", path)
+        return self.known[site, path]
 
-    def text(self, site: int, path: int) -> str:
-        """A call in a sentence, "" if unknown: pthread_mutex_lock in take (pool.cpp:20)."""
-        known = self.site(site)
-        if known and path >= 0:
-            return f"{self.facts.region(path, self.waits.paths)} in {known}"
-        if path >= 0:
-            return place_text(self.facts.trace, self.waits.paths, path)
-        return str(known or "")
+    def _call(self, text: str, path: int) -> tuple[str, Site | None]:
+        name = self.facts.region(path, self.waits.paths) if path >= 0 else ""
+        stack = calls_of(text)
+        if stack and is_for_interpreter((f"{name}@", *stack)):
+            return f"{name} for {INTERPRETER_LOCK}", None
+        python = lock_call(name, stack)
+        place = Site(python.function, python.source) if python else site_of(text)
+        if place and path >= 0:
+            return f"{python.sleeps if python else name} in {place}", place
+        return place_text(self.facts.trace, self.waits.paths, path) if path >= 0 else str(place or ""), place
 
     def lock(self, mine: Table) -> str:
         """The name and place of the lock of these waits, and a space; "" if they are several or if it has no name."""
@@ -54,26 +58,27 @@ class _Calls:
 
     def groups(self) -> Iterator[Table]:
         """The waits by the place of the call that waits."""
-        texts = np.array([self.text(*pair) for pair in zip(*self._pairs("site", "path"), strict=True)])
+        texts = np.array([self.call(*pair)[0] for pair in zip(*self._pairs(self.waits, "site", "path"), strict=True)])
         for text in np.unique(texts).tolist():
             yield self.waits.take(texts == text)
 
     def cause(self, mine: Table) -> tuple[str, Site | None]:
         """The call that held the lock or signalled for most of the time of some waits, and its place; "", None for
         none. Holders before the first wait may be known by a line in a header only: these count if no other does."""
-        known = np.array([self.site(number) is not None for number in mine["by_site"].tolist()], bool)
+        pairs = zip(*self._pairs(mine, "by_site", "partner_path"), strict=True)
+        known = np.array([self.call(*pair)[1] is not None for pair in pairs], bool)
         mine = mine.take(known) if known.any() else mine
         of: dict[str, int] = {}
         sites: dict[str, Site | None] = {}
-        pairs = zip(*(mine[name].tolist() for name in ("by_site", "partner_path", "time_ns")), strict=True)
-        for site, path, time in pairs:
-            text = self.text(site, path)
-            of[text], sites[text] = of.get(text, 0) + time, self.site(site)
+        for site, path, time in zip(*self._pairs(mine, "by_site", "partner_path", "time_ns"), strict=True):
+            text, place = self.call(site, path)
+            of[text], sites[text] = of.get(text, 0) + time, place
         best = max(of, key=lambda text: of[text])
         return (best, sites[best]) if best and of[best] >= _MOST_OF * sum(of.values()) else ("", None)
 
-    def _pairs(self, *names: str) -> list[list[int]]:
-        return [self.waits[name].tolist() for name in names]
+    @staticmethod
+    def _pairs(waits: Table, *names: str) -> list[list[int]]:
+        return [waits[name].tolist() for name in names]
 
 
 def _waiting(facts: RunFacts, waits: Table, at: str) -> str:
@@ -139,8 +144,8 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) 
     """The finding about the waits in one call."""
     mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
     longest = int(np.argmax(mine["time_ns"]))
-    path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
-    at = calls.text(int(mine["site"][longest]), path)
+    path = int(mine["path"][longest])
+    at, site = calls.call(int(mine["site"][longest]), path)
     more, words = behind.more(mine)
     text = _waiting(facts, mine, f"for the lock {calls.lock(mine)}of {at}") + words
     thread = culprits_text(facts.trace, culprits_of(facts, mine))
@@ -159,8 +164,8 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) 
 @rule(
     FindingKind(
         "condition",
-        "waits for a condition until another thread signals it, of threads but a process's first one and those that "
-        "only wait",
+        "waits for a condition or semaphore until another thread signals it, of threads but a process's first one and "
+        "those that only wait",
         about=("waits",),
         action="signal earlier, or give the waiting threads other work, or use fewer of them",
     )
@@ -187,11 +192,13 @@ def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     """The finding about the waits in one call."""
     mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
     longest = int(np.argmax(mine["time_ns"]))
-    path, site = int(mine["path"][longest]), calls.site(int(mine["site"][longest]))
-    text = _waiting(facts, mine, f"in {calls.text(int(mine['site'][longest]), path)}")
+    path = int(mine["path"][longest])
+    at, site = calls.call(int(mine["site"][longest]), path)
+    text = _waiting(facts, mine, f"in {at}")
     thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
     late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
-    text += f"; {thread or 'a different thread each time'} signals {late}" + f", in {cause}" * bool(cause)
+    text += f"; {thread or 'a different thread each time'} {'posts' if cause.startswith('sem_') else 'signals'} {late}"
+    text += f", in {cause}" * bool(cause)
     culprit = ", ".join(filter(None, (thread, str(where or ""))))
     values: dict[str, Any] = {"source": site.source} if site and site.source else {}
     return _finding(facts, "condition", mine, path, text=text, culprit=culprit, certainty=BOUND, **values)

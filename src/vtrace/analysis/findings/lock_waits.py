@@ -146,8 +146,8 @@ def _path(calls: Array, location: int, time: int) -> int:
 
 
 def condition_waits(events: LockEvents, mine: Array, signals: Array) -> list[tuple[int, ...]]:
-    """Rows of _COLUMNS for the calls that wait for a condition which another thread signals meanwhile; the last signal
-    before the end ends the wait. Waits that time out are none: nobody is late."""
+    """Rows of _COLUMNS for the calls that wait for a condition or semaphore which another thread signals meanwhile; the
+    last signal before the end ends the wait. Waits that time out are none: nobody is late."""
     numbers, sites = events.value(CONDITION_NUMBER), events.value(SITE)
     of: dict[tuple[int, int], list[int]] = {}
     for row in np.argsort(signals["begin"], kind="stable").tolist():

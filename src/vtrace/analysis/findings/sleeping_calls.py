@@ -29,11 +29,11 @@ _OF_INTERPRETER = re.compile(
     r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
 )
 """Source files of CPython around a sleep, and its executable and libraries without their sources."""
-_INTERPRETER_LOCK = "the interpreter's lock"
+INTERPRETER_LOCK = "the interpreter's lock"
 _OF_PYTHON = {
     "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": "Lock.acquire",
-    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": _INTERPRETER_LOCK,
-    "pthread_cond_timedwait": _INTERPRETER_LOCK,
+    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": INTERPRETER_LOCK,
+    "pthread_cond_timedwait": INTERPRETER_LOCK, "pthread_cond_signal": INTERPRETER_LOCK, "sem_post": "Lock.release",
 }  # fmt: skip
 """The functions of Python for which CPython 3.11 to 3.13 on Linux calls functions of libc. Its threads wait for the
 lock of the interpreter (GIL) by a condition variable, for other locks by a semaphore."""
@@ -81,9 +81,15 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     return None
 
 
+def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:
+    """The call of a function of locks in a stack with functions of Python, innermost first; None: another stack."""
+    whole = (f"{name}@", *site)
+    return sleeping_call(whole) if _first_of_python(whole) else None
+
+
 def is_for_interpreter(site: Sequence[str]) -> bool:
     """The thread of a stack waits for the lock of Python's interpreter, which another thread of the process has."""
-    return _in_python(site, _first_of_python(site) or 2) == _INTERPRETER_LOCK
+    return _in_python(site, _first_of_python(site) or 2) == INTERPRETER_LOCK
 
 
 def _first_of_python(site: Sequence[str]) -> int:

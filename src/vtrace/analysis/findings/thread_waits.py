@@ -27,7 +27,7 @@ KINDS = (
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
 _TASK, _INSIDE, _PARALLEL, _SIGNAL, _READ = range(100, 105)
-"""Calls that are not waits: tasks, bodies of critical sections and signals of conditions end a wait, in parallel
+"""Calls that are not waits: tasks, bodies of critical sections and signals (sem_post, too) end a wait, in parallel
 regions work begins, and a reader gets a lock."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
@@ -38,7 +38,8 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION,
           "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
           "cnd_broadcast": _SIGNAL, "pthread_rwlock_rdlock": _READ, "pthread_rwlock_tryrdlock": _READ,
-          "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ}  # fmt: skip
+          "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ, "sem_wait": CONDITION,
+          "sem_timedwait": CONDITION, "sem_clockwait": CONDITION, "sem_post": _SIGNAL}  # fmt: skip
 _WRITES = tuple(name for name, kind in _LOCKS.items() if kind == MUTEX and name.endswith("wrlock"))
 """Calls that get a lock for writing."""
 _SHARED = ("LOOP", "SECTIONS", "WORKSHARE")
@@ -354,7 +355,7 @@ def idle_threads(facts: RunFacts) -> Waits:
 
 
 def _conditions(calls: Array) -> Waits:
-    """Calls that wait for a condition; the whole call is the wait."""
+    """Calls that wait for a condition or semaphore; the whole call is the wait."""
     mine = _of(calls, CONDITION)
     nobody = np.full(len(mine), -1)
     return _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=mine["end"] - mine["begin"])
