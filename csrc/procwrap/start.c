@@ -174,15 +174,33 @@ VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
 
 /* ---- Waiting ---- */
 
+/* Notes the signal that ended a child, which may not have completed its files. */
+static void note_signal(pid_t child, int number)
+{
+    char key[32], text[16];
+    const int saved = errno;
+    struct vt_location *l = vt_location_of_thread(0);
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "ended.");
+    vt_text_dec(&t, (uint64_t)child);
+    t = vt_text_into(text, sizeof text);
+    vt_text_dec(&t, (uint64_t)number);
+    if (l) vt_define_property(l, key, text);
+    errno = saved;
+}
+
 #define WAITS(function, parameters, arguments)                                                                         \
     VT_CALL_EXPORT pid_t function parameters                                                                           \
     {                                                                                                                  \
         static struct vt_call call = VT_CALL_OF(function);                                                             \
+        int own = 0;                                                                                                   \
+        if (!status) status = &own;                                                                                    \
         vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t region = vt_begin_process(&call, NULL, 0);                                                            \
         __typeof__(function) *real = vt_call_next(&call);                                                              \
         pid_t found = real arguments;                                                                                  \
         vt_end_process(region, found, found < 0 ? errno : 0);                                                          \
+        if (region && found > 0 && WIFSIGNALED(*status)) note_signal(found, WTERMSIG(*status));                        \
         return found;                                                                                                  \
     }
 
@@ -199,5 +217,7 @@ VT_CALL_EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
     __typeof__(waitid) *real = vt_call_next(&call);
     int r = real(kind, id, info, options);
     vt_end_process(region, r || !info ? 0 : info->si_pid, r < 0 ? errno : 0);
+    const int killed = !r && info && info->si_pid && (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED);
+    if (region && killed) note_signal(info->si_pid, info->si_status);
     return r;
 }

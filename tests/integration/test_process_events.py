@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -228,10 +229,14 @@ def test_killed_before_its_first_event(tmp_path: Path) -> None:
     script = "sleep 100 & sleep 0.2; kill -KILL $!; wait; true"
     preloaded(tmp_path, need("bash"), "-c", script, LD_PRELOAD=PRELOAD["LD_PRELOAD"].partition(":")[0])
     done = unify(tmp_path, "bash")
-    assert done.stderr.count("did not complete the files: the archive has the events recorded until then") == 1
+    text = ", ended by SIGKILL, did not complete the files: the archive has the events recorded until then"
+    assert done.stderr.count(text) == 1
     assert Counter(programs(check(tmp_path / "bash.trace")).values()) == {"bash": 1, "sleep": 2}
     commands = call([BIN / "vtrace", "info", "--json", "bash"], tmp_path).stdout
     assert "sleep 100" in commands
+    shown = call([BIN / "vtrace", "info", "bash"], tmp_path).stdout
+    assert re.search(r"no: process \S+ was ended by SIGKILL\n", shown)
+    assert "(ended by SIGKILL)" in shown
 
 
 PYTHON = """

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -206,11 +207,20 @@ def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
 
 def test_a_launcher_without_a_program(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
-    for words in (("--version",), ("-n", "1", "./nothing-here")):
+    problems = {("--version",): "no program found in the arguments of ", ("-n", "1", "./no"): "./no: no such file here"}
+    for words, problem in problems.items():
         done = vtrace(tmp_path, "run", "--unify", *mpi.launch, *words, check=False)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
-        assert "no program found in the arguments of " in done.stderr
-    assert "(./nothing-here: no such file here)" in done.stderr
+        assert done.stderr.startswith(f"vtrace: error: {problem}")
+
+
+def test_a_script_of_python_is_missing(tmp_path: Path) -> None:
+    """One line, no archive, and Python's exit code. An option's value, a module and a command are no scripts."""
+    done = vtrace(tmp_path, "run", sys.executable, "-u", "nothing.py", check=False)
+    assert (done.returncode, done.stderr) == (2, "vtrace: error: nothing.py: no such file\n")
+    assert not [*tmp_path.iterdir()]
+    for words in (("-X", "utf8", "-c", "pass"), ("-m", "this"), ("-c", "pass", "nothing.py")):
+        vtrace(tmp_path, "run", "--no-unify", sys.executable, *words)
 
 
 @pytest.mark.parametrize(

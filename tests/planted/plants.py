@@ -279,6 +279,22 @@ def _of_memory(n: int = 0) -> Iterator[Plant]:
         )
 
 
+def _of_teams(n: int, *, computes: bool = False) -> Iterator[Plant]:
+    """The properties of team_plants.py with n processes that work. One that only sleeps is not in a plain run."""
+    tasks, ms = 5, 20
+    uneven = Cause(kind="imbalance", function="work", words="work (", loss=3e-3 * ms * tasks * (n - 1))
+    for name in ("pool", "executor", "processes", "forks", "healthy_pool", "healthy_executor", "pipeline"):
+        healthy = name.startswith(("healthy", "pipeline"))
+        yield Plant(
+            name=f"{name if healthy else f'uneven_{name}'} {n} team{' computing' * computes}",
+            words=(name if healthy else f"uneven_{name}", str(n), str(10 * tasks if healthy else tasks), str(ms)),
+            cause=None if healthy else uneven,
+            computes=computes,
+            modes=("run", "python") if computes else ("python",),
+            program="team_plants.py",
+        )
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -306,4 +322,7 @@ PLANTS: tuple[Plant, ...] = (
     *_of_sleep(4),
     *_of_memory(),
     *_of_memory(2),
+    *_of_teams(2),
+    *_of_teams(4),
+    *_of_teams(2, computes=True),
 )

@@ -19,6 +19,7 @@ SAMPLE = {
     "sample": "late_sender 2 computing,late_receiver 2 computing,single_slow 2 computing",
     "locks": "starved_pool 2,healthy_mutex 2,held_lock 2,healthy_threads 2",
     "memory": "page_storm memory",
+    "python": "uneven_pool 2 team,uneven_processes 2 team,healthy_pool 2 team,pipeline 2 team",
     "io": "io_by_one 2,long_io 2,healthy_io 2",
 }
 """Names by mode."""

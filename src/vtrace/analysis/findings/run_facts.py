@@ -416,9 +416,15 @@ class RunFacts:
         n = self.numbers.take((inside & ~(self.waiting & (CLASS_OF[self.activity] == MPI)))[self.numbers["path"]])
         return add_up(n["location"], n["exclusive"], self.trace.locations.rows)
 
-    def longer_path(self, locations: list[int], others: list[int]) -> int:
-        """The row of the path, no call that may wait, where locations take longest by the mean of others; -1: none."""
+    def longer_path(self, locations: list[int], others: list[int], resting: Array | None = None) -> int:
+        """The row of the path, no call that may wait, where locations take longest by the mean of others; -1: none.
+        resting: (times,) bool, the sleep that is no work."""
         more = self.spent(locations) / len(locations) - self.spent(others) / len(others)
+        if resting is not None:
+            ns = self.blocked.within(self.window.start, self.window.stop) * (resting & (self.path_of_blocked >= 0))
+            for rows, sign in ((locations, -1), (others, 1)):
+                mine = ns * np.isin(self.blocked.location, rows) * (sign / len(rows))
+                more += np.bincount(np.maximum(0, self.path_of_blocked), mine, self.paths.rows)
         more[self.waiting] = 0
         path = int(np.argmax(more))
         return path if more[path] > 0 else -1
@@ -426,13 +432,15 @@ class RunFacts:
     def longer_place(self, locations: list[int], others: list[int]) -> str:
         """The place of longer_path in a sentence, "" for none."""
         path = self.longer_path(locations, others)
-        if path < 0:
-            return ""
+        return self.function_at(path, locations, others)[0] if path >= 0 else ""
+
+    def function_at(self, path: int, locations: list[int], others: list[int]) -> tuple[str, tuple[str, ...]]:
+        """The function in which locations take longer than others in a path, in a sentence, and its call path."""
         if not path and (asleep := self.longer_sleep(self.paths_named(()), locations, others)):
-            return asleep.text
+            return asleep.text, asleep.names
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
-            return sampled.text
-        return place_text(self.trace, self.paths, path)
+            return sampled.text, sampled.names
+        return place_text(self.trace, self.paths, path), self.names(path)
 
     def call_text(self, paths: Table, path: int) -> str:
         """place_text of a recorded call; with the line that makes the call where samples show one."""

@@ -78,6 +78,15 @@ class SampledPlaces:
         weight[: whole.rows] = -usual
         return self._place(rows, weight) or self._nearly_all(rows.take(weight > 0))
 
+    def regions_of(self, location: int) -> set[int]:
+        """The functions in the samples of a location."""
+        tree, samples = self._costs.tree, self._costs.samples
+        paths = {*samples["path"][samples["location"] == location].tolist()}
+        above = {*paths}
+        while above := {int(tree["parent"][path]) for path in above if path > 0} - paths:
+            paths |= above
+        return {int(tree["region"][path]) for path in paths if path > 0}
+
     def call_source(self, region: int, locations: Sequence[int]) -> str:
         """file:line of the program's own code that makes nearly all sampled calls of a recorded function on some
         locations; "" if samples do not show one."""

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import rule
+from vtrace.analysis.findings.process_teams import uneven_teams
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.run_notes import recorded_apart
 from vtrace.analysis.findings.wait_pool import WaitPool
@@ -34,7 +35,7 @@ def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
     if len(ranks) > 1 and not recorded_apart(facts):
         yield from _between_ranks(facts, ranks)
     elif not ranks and len(masters) > 1:
-        yield from _between_processes(facts, masters)
+        yield from [*uneven_teams(facts)] or _between_processes(facts, masters)
 
 
 @rule()

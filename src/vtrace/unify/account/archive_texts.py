@@ -20,7 +20,7 @@ from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.merge.system import shortened
 from vtrace.unify.model.missing_records import FILE
 from vtrace.unify.model.process import Run
-from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels
+from vtrace.unify.reading.incomplete_processes import IncompleteProcess, by_signal, labels
 from vtrace.unify.reading.reading import Reading
 
 CLOCK_NAMES = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
@@ -160,8 +160,8 @@ def _early_ends(incomplete: Sequence[IncompleteProcess]) -> Iterator[str]:
         (hidden, "the buffers were not read, so events are missing"),
         (memory, "the buffers were memory, so the last events are lost"),
     ):
-        if those:
-            yield f"{labels(those)} did not complete the files: {what}"
+        for name, each in by_signal(those):
+            yield f"{labels(each)}{f', ended by {name},' * bool(name)} did not complete the files: {what}"
 
 
 def _locations(rows: Sequence[CoverageRow]) -> str:

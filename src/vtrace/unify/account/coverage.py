@@ -23,7 +23,7 @@ from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
 from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions, Summary
-from vtrace.unify.reading.incomplete_processes import IncompleteProcess, labels, ranks_of
+from vtrace.unify.reading.incomplete_processes import IncompleteProcess, by_signal, labels, ranks_of
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
@@ -234,8 +234,9 @@ def shortfalls(
     total = sums(rows)
     unread = [p for p in incomplete if p.buffer_unseen]
     found = [f"no files of {ranks_of(missing)}"] if missing else []
+    dead = by_signal([p for p in incomplete if p.died and not p.buffer_unseen])
     for one, many, wanted in (
-        ("ended early", "ended early", [p for p in incomplete if p.died and not p.buffer_unseen]),
+        *((f"was ended by {n}", f"were ended by {n}", p) if n else ("ended early", "ended early", p) for n, p in dead),
         ("has a buffer that was not read", "have buffers that were not read", unread),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
         (*_LACKS, [p for p in incomplete if p.missing_files]),

@@ -90,7 +90,8 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         found.append(Gap(last, END, reason=_NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
-        found.append(Gap(last, FOR_EVER, ns=UNKNOWN, reason="process died" if process.died else "still running"))
+        died = f"ended by {process.ended_by}" if process.ended_by and not process.world else "process died"
+        found.append(Gap(last, FOR_EVER, ns=UNKNOWN, reason=died if process.died else "still running"))
     elif process.contents.problems and number in process.contents.scans and not process.contents.is_accounted(number):
         found.append(Gap(last, END, reason=_DAMAGED))
     properties = process.definitions.properties

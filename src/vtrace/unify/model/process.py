@@ -55,6 +55,8 @@ class Process:
     """The rank that has found its buffer, if the buffer is not with the other files."""
     running: bool = False
     """True if the process still records."""
+    ended_by: str = ""
+    """The signal that ended it, such as SIGTERM, if the process that started it has waited for it; else empty."""
     reader: int | None = None
     """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 

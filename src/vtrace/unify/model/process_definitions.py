@@ -21,6 +21,8 @@ UNSAMPLED = "unsampled."
 """Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."
 """The same for counters."""
+ENDED = "ended."
+"""Prefix of properties with the number of the signal that ended a child; the child's process id follows."""
 LEFT_OUT = "left_out."
 """Prefix of properties with the reason why a process leaves out events: ticks of the begin, and their classes."""
 REFUSED = "refused."
@@ -369,7 +371,7 @@ _INHERITED = (
 
 @lru_cache(256)
 def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED, UNCOUNTED))}
+    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED, UNCOUNTED, ENDED))}
 
 
 def _joined(own: dict[Any, Any], inherited: dict[Any, Any]) -> dict[Any, Any]:

@@ -5,7 +5,8 @@ rank, or files are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from vtrace.text import shell_path
 from vtrace.unify.model.process import Process
 
 _SHOWN, _SHOWN_BUFFERS, _SHOWN_FILES = 8, 20, 4
+_DIGITS = 3
+"""A signal's number has less digits."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class IncompleteProcess:
     rank: int | None
     main: bool
     died: bool
+    ended_by: str
+    """As Process.ended_by."""
     running: bool
     buffer_unseen: bool
     """True: its buffer is not accessible."""
@@ -46,9 +51,22 @@ def incomplete_processes(processes: Sequence[Process]) -> dict[int, IncompletePr
     for p in processes:
         contents = p.contents
         if p.died or p.running or contents.problems or contents.missing_files or p.buffer_unseen:
-            state = (p.died, p.running, p.buffer_unseen, contents.in_memory, contents.problems, contents.missing_files)
-            found[p.number] = IncompleteProcess(p.head, p.label, p.world, p.rank, p.main, *state)
+            state = (p.running, p.buffer_unseen, contents.in_memory, contents.problems, contents.missing_files)
+            found[p.number] = IncompleteProcess(p.head, p.label, p.world, p.rank, p.main, p.died, p.ended_by, *state)
     return found
+
+
+def by_signal(processes: Sequence[IncompleteProcess]) -> Iterator[tuple[str, list[IncompleteProcess]]]:
+    """Yields the processes by the signal that ended them, those without a known one first."""
+    for name in sorted({process.ended_by for process in processes}):
+        yield name, [process for process in processes if process.ended_by == name]
+
+
+def signal_name(number: object) -> str:
+    """Returns the name of a signal; empty if it is none."""
+    text = str(number)
+    known = {str(int(each)): each.name for each in signal.Signals}
+    return known.get(text, f"signal {text}" if text.isdecimal() and len(text) < _DIGITS else "")
 
 
 def labels(processes: Sequence[IncompleteProcess]) -> str:

@@ -12,7 +12,7 @@ from vtrace.parallel.ranks import work_on
 from vtrace.text import shell_path
 from vtrace.unify.model.context import NONE, SIDECAR, Context
 from vtrace.unify.model.process import Process, Run
-from vtrace.unify.model.process_definitions import inherit
+from vtrace.unify.model.process_definitions import ENDED, inherit
 from vtrace.unify.reading.incomplete_processes import (
     IncompleteProcess,
     incomplete_processes,
@@ -23,6 +23,7 @@ from vtrace.unify.reading.incomplete_processes import (
     refuse_separate_worlds,
     report_missing_parts,
     separate_worlds,
+    signal_name,
 )
 from vtrace.unify.reading.process_reader import read_contents
 
@@ -83,6 +84,8 @@ def _load(run: Run, context: Context) -> None:
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):
         parent = by_name.get(process.parent) if process.parent else None
+        if parent:
+            process.ended_by = signal_name(parent.definitions.properties.get(f"{ENDED}{process.head.pid}"))
         if process.head.forked and parent:
             inherit(process.definitions, parent.definitions, process.head.pair[0])
 

@@ -69,6 +69,10 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     """
     program = programs.find(words, start.environ, start.directory)
     made = Plan(program.words)
+    if missing := _missing_script(words, start.directory):
+        if not start.launched:
+            raise programs.NoProgramError(f"{missing}: no such file", 2)  # Python's exit code
+        made.warnings.append(f"{missing}: no such file here")
     _set_settings(made, chosen, start.environ)
     if chosen.counters:
         _set_counters(made, chosen.counters, start.environ)
@@ -86,6 +90,13 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
         return made
     _set_preload(made, program, elf=elf, chosen=chosen, start=start)
     return made
+
+
+def _missing_script(words: list[str], directory: str) -> str:
+    """The script of a command of Python that does not exist; "" for none."""
+    script = python_script(words[1:]) if is_python(os.path.basename(words[0])) else None
+    is_module = script not in words or "-m" in words[: words.index(script)]
+    return "" if not script or is_module or os.path.exists(os.path.join(directory, script)) else script
 
 
 def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:

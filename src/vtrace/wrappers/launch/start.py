@@ -103,12 +103,14 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
             )
         if launchers.kind_of(words) not in launchers.LAUNCHERS:
             return None
-        problem = f"no program found in the arguments of {words[0]}{_missing_file(words)}"
+        missing = _missing_file(words)
+        problem = f"{missing}: no such file here" if missing else f"no program found in the arguments of {words[0]}"
+        hint = "put vtrace run before the program" + " if it is on other hosts only" * bool(missing)
         if chosen.switches["unify"]:
-            raise VtraceError(f"{problem}: nothing to unify", "put vtrace run before the program")
+            raise VtraceError(f"{problem}: nothing to unify", hint)
         chosen.unify = False
         made = Plan(words)
-        made.warnings.append(f"{problem}: nothing is recorded; put vtrace run before the program")
+        made.warnings.append(f"{problem}: nothing is recorded; {hint}")
         return made
     made = Plan([])
     at = 0
@@ -125,10 +127,9 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
 
 
 def _missing_file(words: list[str]) -> str:
-    """The first path among the arguments that does not exist, probably the program; with a message."""
+    """The first path among the arguments that does not exist, probably the program; "" for none."""
     paths = (word for word in words[1:] if "/" in word and not word.startswith("-"))
-    missing = next((path for path in paths if not os.path.exists(path)), None)
-    return f" ({missing}: no such file here)" if missing else ""
+    return next((path for path in paths if not os.path.exists(path)), "")
 
 
 def _plan_inner(words: list[str], program: Launched, chosen: Choices, environ: Mapping[str, str]) -> Plan:
