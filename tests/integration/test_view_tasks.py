@@ -119,6 +119,8 @@ def test_what_differs(page: Browser, runs: Path, tmp_path: Path) -> None:
         view = Viewer(page, address)
         row = first_row(view, "#compare")
         ns = stepping.US * (stepping.RANKS * stepping.STEPS + 4)  # of a us more for each step, one of them five times
+        heads = view.run("return [...document.querySelectorAll('#compare th')].map((head) => head.innerText)")
+        assert heads[2:] == ["before", "after", "before calls", "after calls"]
         assert row[0] == "work"
         assert row[1] == f"+{100 * ns / 1e6:.3g} ms"
         assert [cell.split()[0] for cell in row[2:]] == [f"{600 * ns / 1e6:.4g}", f"{700 * ns / 1e6:.4g}", "80", "80"]

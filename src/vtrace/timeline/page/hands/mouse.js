@@ -123,4 +123,3 @@ function clickStack(app, at, pane) {
   const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
   if (found >= 0) chooseCall(app, pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
 }
-

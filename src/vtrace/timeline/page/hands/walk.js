@@ -24,7 +24,6 @@ export async function chooseCall(app, trace, call) {
   }
   app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
-  return undefined;
 }
 
 /** Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.

@@ -62,7 +62,6 @@ export function flame(app, found, trace) {
       const place = shown.findIndex((box) => box.path === focused), next = shown[Math.max(0, Math.min(shown.length - 1, place + by))];
       focused = next?.path ?? -1;
       tell(next);
-      return undefined;
     };
     requestAnimationFrame(draw);
     return canvas;
