@@ -203,6 +203,19 @@ def test_nothing_is_cut(page: Browser, steps: Callable[..., Viewer], size: tuple
         page.driver.set_window_size(1400, 900)
 
 
+def test_two_runs_fit(page: Browser, slow_step: tuple[Path, int, int], tmp_path: Path) -> None:
+    """Also in a small window; the table names archives of one name by their order."""
+    page.driver.set_window_size(1250, 720)
+    try:
+        with served(tmp_path, slow_step[0], slow_step[0]) as (two, _):
+            view = Viewer(page, two)
+            assert view.run(WRAPS) == [1, 2, 0]
+            assert texts(view, "#compare th")[2:] == ["first", "second", "first calls", "second calls"]
+            assert view.run(CUT) == []
+    finally:
+        page.driver.set_window_size(1400, 900)
+
+
 def test_a_table_leaves_the_page(page: Browser, steps: Callable[..., Viewer], tmp_path: Path) -> None:
     """Copied, with tabs between its cells, and saved as CSV: all rows in the order of the screen, with full numbers."""
     view = steps("#panel=profile")

@@ -54,6 +54,8 @@ def test_an_outlier(page: Browser, tmp_path: Path, threads: int, calls: int) -> 
         assert facts["duration"] == "60 us (60,000 ns)"
         assert facts["row"].endswith(f"thread {thread}")
         assert view.actions == 1
+        for below in range(3):  # on each line of the mark
+            assert f"outlier: {facts['region']}, 60 us" in view.tip(x, min(place[1] for place in found) + below + 0.5)
         view.run("const s = document.getElementById('rare'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
         view.settled()
         assert places(view, OUTLIER) == []

@@ -7,6 +7,7 @@ type Client = import('./net/client.js').Client;
 type Places = import('./draw/labels.js').Places;
 type Ints = Record<string, Float64Array>; // columns of a part of a saved page
 type Regions = import('./net/regions.js').Regions;
+type SavedAnswers = Record<string, (client: import('./net/saved.js').SavedClient, trace: number, words: any) => Promise<any>>;
 type Store = import('./model/store.js').Store;
 type TileStore = import('./net/tile_store.js').TileStore;
 

@@ -4,7 +4,7 @@
 
 import {heat, mixed, shade, waiting} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';
-import {OUTLIER, ofRow} from '../model/rare.js';
+import {OUTLIER, SQUARE, ofRow} from '../model/rare.js';
 import {runs} from '../model/samples.js';
 import {label} from './labels.js';
 import {fitting} from './surface.js';
@@ -233,8 +233,6 @@ export function drawCurve(s, paper, curves, key, row, thin = row.h < ROOM) {
   }
 }
 
-/** The size of a mark in thin rows in px, which people see among them. */
-const SQUARE = 3;
 /** With more outliers than this in the window, thin rows have no squares, which would hide the rows. */
 const MOST_SQUARES = 200;
 
@@ -244,7 +242,7 @@ const MOST_SQUARES = 200;
  * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
  * @param {boolean} [every] thin rows have all marks */
 export function drawRare(s, paper, rare, key, row, every = false) {
-  if (!rare || (!row.edge && !every && squares(rare) > MOST_SQUARES)) return;
+  if (!rare || (!row.edge && !every && !hasSquares(rare))) return;
   const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
   const scale = row.width / (row.end - row.begin), right = row.left + row.width;
   for (const pass of row.edge || every ? [1, 0] : [0]) {
@@ -262,11 +260,11 @@ export function drawRare(s, paper, rare, key, row, every = false) {
 /** The outliers of all rows. @type {WeakMap<object, number>} */
 const counted = new WeakMap();
 
-/** @param {Rare} rare */
-function squares(rare) {
+/** True if thin rows have the squares of outliers. @param {Rare} rare */
+export function hasSquares(rare) {
   let found = counted.get(rare);
   if (found === undefined) counted.set(rare, found = Array.prototype.filter.call(rare.columns.kind, (kind) => kind === OUTLIER).length);
-  return found;
+  return found <= MOST_SQUARES;
 }
 
 /** Draws a thin mark for each function; recorded calls are drawn above the marks.

@@ -8,7 +8,7 @@ import {stackCall} from '../draw/stack_layer.js';
 import {keyFor} from '../model/rows.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, zoomToChoice} from './walk.js';
+import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, rowUnder, zoomToChoice} from './walk.js';
 
 const DRAG = 4;
 
@@ -92,7 +92,7 @@ function select(app, from, to) {
 
 /** @param {App} app @param {{x: number, y: number}} at */
 async function click(app, at) {
-  const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
+  const l = app.layout, {state} = app.store, row = rowUnder(app, at);
   if (at.x < l.left) {
     if (row?.alike) openCluster(app, row);
     else if (row) app.store.set({row: `${row.trace}:${row.key}`});

@@ -44,9 +44,9 @@ export function detailsOf(app, found, trace) {
       button('shortest here', () => go(app, 'shortest'), {title: 'on this row'}),
       button('all calls', () => app.store.set({search: source.name, exact: true, panel: 'histogram'})),
       button('zoom', () => zoomToChoice(app))),
-    factsTable(facts), colourField(app, source.name),
+    factsTable(facts),
     ...messages(app, found.sends, trace, 'to', 'go to the receive'), ...messages(app, found.receives, trace, 'from', 'go to the send'),
-    ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)));
+    ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)), colourField(app, source.name));
 }
 
 /** @param {[string, Child][]} facts those without a value are left out */
