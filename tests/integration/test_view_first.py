@@ -170,8 +170,9 @@ def test_waits_have_a_colour(few: Run, page: Browser) -> None:
     assert page.complaints() == []
 
 
-def test_an_own_colour(few: Run, page: Browser) -> None:
-    """A region keeps the colour that a user chose, in a page that is loaded again too, until the user gives it back."""
+def test_an_own_colour(few: Run, page: Browser, tmp_path: Path) -> None:
+    """A region keeps the colour that a user chose, in a page that is loaded again too, until the user gives it back.
+    The legend of a saved picture has it."""
     own = (0x12, 0x34, 0x56)
     view = Viewer(page, few.address)
     at = view.x(few.begin + 400_000), view.row(2)
@@ -187,6 +188,11 @@ def test_an_own_colour(few: Run, page: Browser) -> None:
         "return [...document.querySelectorAll('#profile .swatch')].map((one) => one.style.backgroundColor)"
     )
     assert own in view.pixels(view.row(2, 0.8))
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    view.press("SVG")
+    page.until((tmp_path / "grid.svg").exists)
+    legend = (tmp_path / "grid.svg").read_text().rsplit("<svg ", 1)[1]
+    assert ('fill="#123456"' in legend, ">stencil</text>" in legend) == (True, True)
     view.click(*at)
     view.press("colour of the class")
     assert own not in view.pixels(view.row(2, 0.8))

@@ -120,6 +120,9 @@ interface PixelColumn {
 /** Messages between two rows, joined. */
 type Bundle = {from: number, to: number, count: number, bytes: number, send: number, receive: number};
 
+/** The pane of the selected row. */
+type PlacedPane = NonNullable<ReturnType<typeof import('./draw/chart.js').paneOf>>;
+
 type FlameBox = {path: number, x: number, width: number, depth: number};
 
 interface Paint {

@@ -251,7 +251,7 @@ export function paneOf(app, l) {
 }
 
 /** The contents of the pane: calls, stacks of samples and counters, each with its place.
- * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+ * @param {App} app @param {PlacedPane} pane */
 export function paneParts(app, pane) {
   const of = app.traces[pane.trace], {state} = app.store;
   const calls = of.stack && of.stackOf === state.row ? of.stack : undefined;
@@ -266,7 +266,7 @@ export function paneParts(app, pane) {
   };
 }
 
-/** @param {App} app @param {Surface} s @param {Layout} l @param {NonNullable<ReturnType<typeof paneOf>>} pane @param {any} paper */
+/** @param {App} app @param {Surface} s @param {Layout} l @param {PlacedPane} pane @param {any} paper */
 function drawPane(app, s, l, pane, paper) {
   const {calls, samples, counters, stack, sampled, curves} = paneParts(app, pane);
   s.line(0, l.bottom + 0.5, l.left + l.width, l.bottom + 0.5, paper.line);

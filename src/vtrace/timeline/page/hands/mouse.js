@@ -111,7 +111,7 @@ async function click(app, at) {
   await chooseAt(app, row.trace, row.location, time);
 }
 
-/** @param {App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+/** @param {App} app @param {{x: number, y: number}} at @param {PlacedPane} pane */
 function clickStack(app, at, pane) {
   const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));

@@ -70,10 +70,11 @@ async function showFinding(app, finding, trace) {
     if (!found || open !== app.store.state.finding) return;
     const [worst] = found.notes.longest;
     if (!worst) continue;
-    if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
     app.keepsPanel = true;
-    await chooseCall(app, trace, worst);
-    return;
+    return app.quietly(() => { // one step for Back, however late the answer
+      if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
+      chooseCall(app, trace, worst);
+    });
   }
 }
 
