@@ -160,6 +160,46 @@ def test_density_decides_and_a_choice_overrides(run: Run, page: Browser) -> None
     assert "collectives=bands" in view.state
 
 
+def test_waits_have_a_colour(few: Run, page: Browser) -> None:
+    """Also by a menu all calls that wait have one colour, and all others another."""
+    view = Viewer(page, few.address)
+    choose(view, "colour", "wait")
+    line = view.pixels(view.row(few.slow + 1, 0.8))
+    work, waits = (sum(near(pixel, each) for pixel in line) for each in ((0xD9, 0xD9, 0xD6), (0x6A, 0, 0xC8)))
+    assert (work + waits > 0.93 * len(line), waits > 0.2 * len(line)) == (True, True)
+    assert page.complaints() == []
+
+
+def test_an_own_colour(few: Run, page: Browser, tmp_path: Path) -> None:
+    """A region keeps the colour that a user chose, in a page that is loaded again too, until the user gives it back.
+    The legend of a saved picture has it."""
+    own = (0x12, 0x34, 0x56)
+    view = Viewer(page, few.address)
+    at = view.x(few.begin + 400_000), view.row(2)
+    view.click(*at)
+    view.run(
+        "const one = document.querySelector('.own input'); one.value = '#123456'; one.dispatchEvent(new Event('input'))"
+    )
+    view.settled()
+    assert own in view.pixels(view.row(2, 0.8))
+    view = Viewer(page, few.address)
+    view.press("Profile")
+    assert "rgb(18, 52, 86)" in view.run(
+        "return [...document.querySelectorAll('#profile .swatch')].map((one) => one.style.backgroundColor)"
+    )
+    assert own in view.pixels(view.row(2, 0.8))
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    view.press("SVG")
+    page.until((tmp_path / "grid.svg").exists)
+    legend = (tmp_path / "grid.svg").read_text().rsplit("<svg ", 1)[1]
+    assert ('fill="#123456"' in legend, ">stencil</text>" in legend) == (True, True)
+    view.click(*at)
+    view.press("colour of the class")
+    assert own not in view.pixels(view.row(2, 0.8))
+    assert own not in Viewer(page, few.address).pixels(view.row(2, 0.8))
+    assert page.complaints() == []
+
+
 def strip(view: Viewer, *events: tuple[str, float]) -> None:
     """The mouse on the overview: kinds of events, and parts of the width."""
     view.actions += 1
@@ -192,7 +232,7 @@ def test_the_overview(few: Run, page: Browser) -> None:
 
 
 def test_the_box_at_the_mouse(few: Run, page: Browser) -> None:
-    """It names the row and the call, and stays inside the page at each border."""
+    """It names the row and the call, and stays inside the page at each border, beside the panels."""
     view = Viewer(page, few.address)
     middle = view.x(few.begin + 400_000)
     assert view.tip(middle, view.row(2)).startswith("process 2 at 5.7")
@@ -202,7 +242,8 @@ def test_the_box_at_the_mouse(few: Run, page: Browser) -> None:
             assert view.tip(x, view.row(row))
             box = view.run(
                 "const b = document.getElementById('tip').getBoundingClientRect();"
-                "return [b.left, b.top, innerWidth - b.right, innerHeight - b.bottom]"
+                "const side = document.getElementById('side').getBoundingClientRect();"
+                "return [b.left, b.top, side.left - b.right, innerHeight - b.bottom]"
             )
             assert min(box) >= 0
     assert view.tip(middle, 5) == ""

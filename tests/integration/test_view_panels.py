@@ -17,6 +17,7 @@ from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import NAMES, Viewer
 from vtrace.analysis.findings.finding import store_findings
+from vtrace.analysis.questions.efficiencies import STARTING
 
 PANELS = "Findings Call Profile Flame Iterations Ranks Messages Collectives Files Search Notes".split()
 
@@ -93,14 +94,25 @@ def test_findings_come_first(steps: Callable[..., Viewer], slow_step: tuple[Path
     assert ("pick=" in view.state, texts(view, "#picked")) == (False, [""])
 
 
+OPEN = "#findings-table tr[aria-current=true]"
+
+
 def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
-    """A link to a finding shows the findings again, not the panel of its call; so does Back."""
+    """A link to a finding shows the findings again with this one open, not the panel of its call; so does Back."""
     view = steps()
     click(view, of_slow_step(view))
     assert "call=" in view.state
+    opened, state = texts(view, OPEN), view.state
+    assert [text.count("3 ms") > 0 for text in opened] == [True]
     link = steps(view.run("return location.hash"))
     assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
-    assert link.state == view.state
+    assert link.state == state
+    assert texts(link, OPEN) == opened
+    click(link, "#findings-table tbody tr:not([aria-current=true])")
+    assert [text == opened[0] for text in texts(link, OPEN)] == [False]
+    link.page.driver.back()
+    link.settled()
+    assert texts(link, OPEN) == opened
     link.press("Call")
     assert link.facts()["region"] == "work"
     link.press("Findings")
@@ -187,6 +199,19 @@ def test_nothing_is_cut(page: Browser, steps: Callable[..., Viewer], size: tuple
         for panel in PANELS:
             view.press(panel)
             assert (panel, view.run(CUT)) == (panel, [])
+    finally:
+        page.driver.set_window_size(1400, 900)
+
+
+def test_two_runs_fit(page: Browser, slow_step: tuple[Path, int, int], tmp_path: Path) -> None:
+    """Also in a small window; the table names archives of one name by their order."""
+    page.driver.set_window_size(1250, 720)
+    try:
+        with served(tmp_path, slow_step[0], slow_step[0]) as (two, _):
+            view = Viewer(page, two)
+            assert view.run(WRAPS) == [1, 2, 0]
+            assert texts(view, "#compare th")[2:] == ["first", "second", "first calls", "second calls"]
+            assert view.run(CUT) == []
     finally:
         page.driver.set_window_size(1400, 900)
 
@@ -342,15 +367,17 @@ def test_a_note_at_a_thin_row(page: Browser, tmp_path: Path) -> None:
 
 
 def test_limits_of_the_numbers(page: Browser, tmp_path: Path) -> None:
-    """What the terminal says first stands above the chart once, and a button closes it."""
+    """What the terminal says first stands above the chart once, and a button closes it. The page has no efficiencies,
+    so no limit of theirs."""
     stepping.write(tmp_path / "one.trace")
     trace = vtrace.open(tmp_path / "one")
-    line = "4 ranks shared 2 cores on h"
-    store_findings(trace, [replace(one, caveats=(line,)) for one in trace.findings()], [line])
+    line, of_efficiencies = "4 ranks shared 2 cores on h", f"{STARTING} 50% of the time"
+    limits = (line, of_efficiencies)
+    store_findings(trace, [replace(one, caveats=limits) for one in trace.findings()], [*limits])
     with served(tmp_path, tmp_path / "one") as (address, _):
         view = Viewer(page, address)
         assert texts(view, "#caveats li") == [line]
-        assert line not in view.panel()
+        assert [each in view.panel() for each in limits] == [False, False]
         high = view.run("return document.getElementById('chart').clientHeight")
         click(view, "#caveats button")
         assert view.run("return document.getElementById('chart').clientHeight") > high

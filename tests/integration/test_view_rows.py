@@ -16,6 +16,8 @@ from support.users.viewer import NAMES, Viewer
 
 MINFLT = 2
 """The place of ru_minflt in the values of scorep-io."""
+LOWEST, HIGHEST = (0xFF, 0xF3, 0xC4), (0x60, 0x10, 0x30)
+"""The colours of the lowest and the highest value of a counter."""
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +26,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
+def choose(view: Viewer, colour: str) -> None:
+    """Chooses by what rows have colours."""
+    script = "const s = document.getElementById('colour'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))"
+    view.run(script, colour)
+    view.settled()
+
+
 def test_a_counter(page: Browser, tmp_path: Path) -> None:
-    """The curve of page faults below the calls, at the heights of the values, and the value at the mouse."""
+    """The curve of page faults below the calls, at the heights of the values, and the value at the mouse; by a menu the
+    rows have its colours."""
     trace = reader.read(unpack("scorep-io", tmp_path))
     values = [
         ((event.time - trace.offset) * 10**9 // trace.resolution, event.attrs["values"][MINFLT])
@@ -56,6 +66,9 @@ def test_a_counter(page: Browser, tmp_path: Path) -> None:
             assert view.pixels(line)[x - NAMES] == (0x20, 0x21, 0x24), x
             checked += 1
         assert checked > 5
+        choose(view, "counter")
+        assert {LOWEST, HIGHEST} <= {*view.pixels(view.row(0, 0.5))}
+        choose(view, "class")
         view.key(*"v" * (len(choices) - choices.index("ru_minflt")))
         assert "curve" not in view.state
         assert page.complaints() == []

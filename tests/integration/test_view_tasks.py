@@ -54,6 +54,8 @@ def test_an_outlier(page: Browser, tmp_path: Path, threads: int, calls: int) -> 
         assert facts["duration"] == "60 us (60,000 ns)"
         assert facts["row"].endswith(f"thread {thread}")
         assert view.actions == 1
+        for below in range(3):  # on each line of the mark
+            assert f"outlier: {facts['region']}, 60 us" in view.tip(x, min(place[1] for place in found) + below + 0.5)
         view.run("const s = document.getElementById('rare'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
         view.settled()
         assert places(view, OUTLIER) == []
@@ -119,6 +121,8 @@ def test_what_differs(page: Browser, runs: Path, tmp_path: Path) -> None:
         view = Viewer(page, address)
         row = first_row(view, "#compare")
         ns = stepping.US * (stepping.RANKS * stepping.STEPS + 4)  # of a us more for each step, one of them five times
+        heads = view.run("return [...document.querySelectorAll('#compare th')].map((head) => head.innerText)")
+        assert heads[2:] == ["before", "after", "before calls", "after calls"]
         assert row[0] == "work"
         assert row[1] == f"+{100 * ns / 1e6:.3g} ms"
         assert [cell.split()[0] for cell in row[2:]] == [f"{600 * ns / 1e6:.4g}", f"{700 * ns / 1e6:.4g}", "80", "80"]

@@ -17,6 +17,7 @@ from vtrace.analysis.questions import path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, generator_names
+from vtrace.analysis.questions.efficiencies import STARTING
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix, Messages
 from vtrace.analysis.questions.profile import CallTree, Profile, reduce
@@ -105,7 +106,9 @@ class PanelData:
             times = {"loss_ns": each.loss_ns, "share": each.share, "start": each.start, "stop": each.stop}
             places = {"guilty": guilty(self._trace, each), "losers": losers(self._trace, each)}
             found.append(texts | times | places | {"own": is_own_code(self._trace, each)})
-        return pack({}, lines=lines, findings=found, limits=[plain(line) for line in notes])
+        return pack(
+            {}, lines=lines, findings=found, limits=[plain(line) for line in notes if not line.startswith(STARTING)]
+        )
 
     def _iterations(self, part: dict[str, Any]) -> Content:
         """The iterations of the whole run, whatever the window: begin, end, ns of the slowest process, its location."""

@@ -33,6 +33,8 @@ _COUNTERS = {
     "useful_cycles": re.compile(r"(perf::)?(cpu-)?cycles(:[a-z]+)?|PAPI_TOT_CYC", re.IGNORECASE),
 }
 """Names of these events in Linux, libpfm4 and PAPI."""
+STARTING = "starting MPI took"
+"""The line that begins so is about the efficiencies only: findings leave out the start of MPI."""
 
 
 def efficiencies(found: Replayed, profile: Table) -> Table:
@@ -85,7 +87,7 @@ def _starting(trace: Source, profile: Table, total: int) -> list[str]:
     """A line if starting MPI takes a large part of the time of all processes."""
     begins = trace.regions["activity"] == trace.regions.activities.index("mpi/management/init")
     share = float(profile["inclusive"][begins[profile["region"]]].sum()) / total
-    text = f"starting MPI took {share:.0%} of the time and counts as transfer: choose a window after MPI_Init"
+    text = f"{STARTING} {share:.0%} of the time and counts as transfer: choose a window after MPI_Init"
     return [text] if share >= _MUCH else []
 
 

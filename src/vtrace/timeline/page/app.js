@@ -38,6 +38,8 @@ export class App {
     this.overTick = null;
     /** The mouse selects a part or moves the window. */
     this.dragging = false;
+    /** Colours that the user chose for regions, by name. @type {Map<string, number>} */
+    this.own = new Map();
     /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
     this.paneRow = '';
@@ -342,7 +344,6 @@ export class App {
     if (this.paneHeight !== before) this.refreshSoon(0);
     this.redraw();
   }
-
 
   selectWindow() {
     const {begin, end} = this.store.state;

@@ -54,7 +54,6 @@ async function start(traces) {
     drawOverview(app, strip, {l, height: 39});
     app.drawOver();
     document.body.dataset.frames = String(Number(document.body.dataset.frames ?? 0) + 1);
-    return undefined;
   };
   app.drawOver = () => {
     over.clear(app.width, app.height);

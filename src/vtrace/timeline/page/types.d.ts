@@ -7,6 +7,7 @@ type Client = import('./net/client.js').Client;
 type Places = import('./draw/labels.js').Places;
 type Ints = Record<string, Float64Array>; // columns of a part of a saved page
 type Regions = import('./net/regions.js').Regions;
+type SavedAnswers = Record<string, (client: import('./net/saved.js').SavedClient, trace: number, words: any) => Promise<any>>;
 type Store = import('./model/store.js').Store;
 type TileStore = import('./net/tile_store.js').TileStore;
 
@@ -102,6 +103,28 @@ interface View {
 /** The place of a row's colours, px, and the window, ns. */
 type RowBox = {y: number, h: number, left: number, width: number, begin: number, end: number};
 
+/** A tile, and the part of its times to draw, ns. */
+type Piece<T> = {tile: T, level: number, number: number, from: number, to: number};
+
+/** A pixel column of a row. */
+interface PixelColumn {
+  x: number;
+  end: number;
+  bins: number;
+  region: number;
+  sums: Float64Array; // of the classes, and of their parts that wait
+  used: number[]; // places of sums that may have time
+  run: {x: number, end: number, colour: number}; // columns so far of one colour
+}
+
+/** Messages between two rows, joined. */
+type Bundle = {from: number, to: number, count: number, bytes: number, send: number, receive: number};
+
+/** The pane of the selected row. */
+type PlacedPane = NonNullable<ReturnType<typeof import('./draw/chart.js').paneOf>>;
+
+type FlameBox = {path: number, x: number, width: number, depth: number};
+
 interface Paint {
   classes: number[]; // colours by class
   classOf: Uint8Array; // class by region
@@ -110,7 +133,8 @@ interface Paint {
   back: number; // the paper
   idle: number;
   washed: number; // colour to which all but the found calls fade
-  colour: 'class' | 'region' | 'heat';
+  colour: 'class' | 'region' | 'wait' | 'heat' | 'counter';
+  own: ((region: number) => number | undefined) | null; // the colour that the user chose for a region
   found: ((region: number) => boolean) | null; // true for a region that a search finds; null: no search
   longest: number; // ns, for heat
   memo: Map<number, number>; // colours of regions that do not depend on time
@@ -238,7 +262,7 @@ interface State {
   sample: SampleName | null; // a selected sample; then no call is selected
   search: string;
   exact: boolean; // true if the search is the whole name of a region
-  colour: 'class' | 'region' | 'heat';
+  colour: 'class' | 'region' | 'wait' | 'heat' | 'counter';
   messages: 'auto' | 'lines' | 'none'; // auto: as their density allows
   collectives: 'auto' | 'bands' | 'none'; // auto: between the rows; bands: over the rows
   counters: boolean;
@@ -249,6 +273,7 @@ interface State {
   smallest: number; // least bytes of a shown message
   tag: string;
   comm: number;
+  finding: string; // the open finding: trace, and a number made of its text; '': none
   panel: string;
   shift: number[]; // of each trace, ns
   align: string; // number and region of the call at which traces are aligned: 2*MPI_Barrier

@@ -34,7 +34,7 @@ const paints = new WeakMap();
 export function paintOf(app, trace, paper) {
   const {state} = app.store, {regions, meta} = app.traces[trace];
   if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
-  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''}`, known = paints.get(meta);
+  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''} ${[...app.own]} ${app.own.size && regions.known.size}`, known = paints.get(meta);
   if (known?.key === key && known.paper === paper) return known.paint;
   const paint = freshPaint(app, trace, paper);
   paints.set(meta, {key, paper, paint});
@@ -45,11 +45,11 @@ export function paintOf(app, trace, paper) {
 function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
-  const text = state.search.toLocaleLowerCase(), classes = app.traces[trace].meta.classes.map((one) => parsed(one.colour));
+  const text = state.search.toLocaleLowerCase(), isWait = state.colour === 'wait', classes = app.traces[trace].meta.classes.map((one) => (isWait ? paper.other : parsed(one.colour)));
   return {
-    classes, waiting: classes.map((/** @type {number} */ colour) => waiting(colour, paper.back)), classOf: regions.classes, waits: regions.waits,
+    classes, waiting: classes.map((/** @type {number} */ colour) => (isWait ? paper.wait : waiting(colour, paper.back))), classOf: regions.classes, waits: regions.waits,
     back: paper.back, idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
-    memo: new Map(),
+    memo: new Map(), own: app.own.size && ['class', 'region'].includes(state.colour) ? (region) => app.own.get(regions.name(region)) : null,
     found: !state.search ? null : (region) => {
       const name = regions.name(region);
       return state.exact ? name === state.search : name.toLocaleLowerCase().includes(text);
@@ -87,19 +87,21 @@ function drawRows(app, s, l, trace, {paper, pinned}) {
   const window = windowOf(app, trace), paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
   const numbers = visible(l, state.scroll, part).filter((number) => (number < part.pinned) === pinned);
-  const {curves} = of;
+  const {curves} = of, isCounter = curves && state.colour === 'counter';
   /** @param {number} number */
   const placeOf = (number) => rowPlace(app, l, trace, number);
   for (const number of numbers) {
-    const row = part.rows[number], place = curves ? callsPart(placeOf(number)) : placeOf(number);
+    const row = part.rows[number], place = curves && !isCounter ? callsPart(placeOf(number)) : placeOf(number);
     const end = Math.min(window.end, of.meta.duration), begin = Math.max(window.begin, 0);
     const x0 = l.left + ((begin - window.begin) / (window.end - window.begin)) * l.width;
     const x1 = l.left + ((end - window.begin) / (window.end - window.begin)) * l.width;
     if (x1 > x0) s.fill(x0, place.y, x1 - x0, place.h, paint.idle);
     const leaves = state.samples ? of.leaves : undefined;
-    drawLeaves(s, paint, leaves, row.key, place, begin, end);
-    drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
-    if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
+    if (!isCounter) {
+      drawLeaves(s, paint, leaves, row.key, place, begin, end);
+      drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
+    }
+    if (curves) drawCurve(s, paper, curves, row.key, placeOf(number), isCounter || undefined);
   }
   if (state.processor) for (const number of numbers) drawOffCore(s, paper, of.offCore, part.rows[number].key, placeOf(number));
   for (const number of numbers) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number), state.rare === 'all');
@@ -154,6 +156,7 @@ function drawAbove(app, s, l, paper) {
 /** @param {App} app @param {Surface} s @param {Layout} l @param {number} trace @param {{paper: any, places: Places}} on */
 function drawLabels(app, s, l, trace, {paper, places}) {
   const {state} = app.store, part = l.parts[trace], of = app.traces[trace], window = windowOf(app, trace);
+  if (of.curves && state.colour === 'counter') return;
   const paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
   /** @param {number} region @param {number} ns */
@@ -248,7 +251,7 @@ export function paneOf(app, l) {
 }
 
 /** The contents of the pane: calls, stacks of samples and counters, each with its place.
- * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+ * @param {App} app @param {PlacedPane} pane */
 export function paneParts(app, pane) {
   const of = app.traces[pane.trace], {state} = app.store;
   const calls = of.stack && of.stackOf === state.row ? of.stack : undefined;
@@ -263,7 +266,7 @@ export function paneParts(app, pane) {
   };
 }
 
-/** @param {App} app @param {Surface} s @param {Layout} l @param {NonNullable<ReturnType<typeof paneOf>>} pane @param {any} paper */
+/** @param {App} app @param {Surface} s @param {Layout} l @param {PlacedPane} pane @param {any} paper */
 function drawPane(app, s, l, pane, paper) {
   const {calls, samples, counters, stack, sampled, curves} = paneParts(app, pane);
   s.line(0, l.bottom + 0.5, l.left + l.width, l.bottom + 0.5, paper.line);

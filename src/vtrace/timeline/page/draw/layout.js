@@ -106,7 +106,6 @@ export function rowAtPoint(l, scroll, y) {
     if (pinned >= 0) return part.rows[pinned];
     if (row >= 0 && y >= l.top + l.band) return part.rows[part.pinned + row];
   }
-  return undefined;
 }
 
 /** The middle of a row; of a row below the pinned rows or below the chart, their border. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */

@@ -4,7 +4,7 @@
 
 import {heat, mixed, shade, waiting} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';
-import {OUTLIER, ofRow} from '../model/rare.js';
+import {OUTLIER, SQUARE, ofRow} from '../model/rare.js';
 import {runs} from '../model/samples.js';
 import {label} from './labels.js';
 import {fitting} from './surface.js';
@@ -19,7 +19,7 @@ export function callColour(paint, region, ns) {
   if (known !== undefined) return known;
   const own = paint.classOf[region] ?? 0, base = (paint.waits[region] ? paint.waiting : paint.classes)[own] ?? 0x999999;
   let colour = paint.colour === 'heat' ? heat(Math.log(Math.max(1, ns)) / Math.log(Math.max(2, paint.longest)))
-    : paint.colour === 'region' ? shade(hue(paint, region), region) : shade(base, region);
+    : paint.own?.(region) ?? (paint.colour === 'region' ? shade(hue(paint, region), region) : shade(base, region));
   if (paint.found && !paint.found(region)) colour = mixed(colour, paint.washed, 0.8);
   paint.memo.set(region, colour);
   return colour;
@@ -35,7 +35,7 @@ function hue(paint, region) {
 
 /** Draws a part of a tile in a row.
  * @param {Surface} s @param {Paint} paint
- * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part @param {RowBox} row */
+ * @param {Piece<Tile>} part @param {RowBox} row */
 export function drawTile(s, paint, part, row) {
   const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
   const base = part.number * BINS;
@@ -125,11 +125,7 @@ function endRun(s, run, row) {
 
 /** Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
  * a pixel; a thin row has only the class with the most time.
- * @param {Surface} s @param {Paint} paint
- * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array, used: number[], run: {x: number, end: number,
- *   colour: number}}} column sums: of the classes, and of their parts that wait; used: places of sums that may have time;
- *   run: columns so far of one colour
- * @param {{y: number, h: number}} row */
+ * @param {Surface} s @param {Paint} paint @param {PixelColumn} column @param {{y: number, h: number}} row */
 function paintColumn(s, paint, column, row) {
   const x = Math.floor(column.x), width = Math.max(1, Math.ceil(column.end) - x);
   const whole = 255 * column.bins, kinds = paint.classes.length;
@@ -161,7 +157,6 @@ function paintColumn(s, paint, column, row) {
     left -= high;
     s.fill(x, y, width, high, colour(c));
   }
-  return undefined;
 }
 
 /** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
@@ -214,12 +209,13 @@ export function callsPart(row) {
   return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
 }
 
-/** @param {Surface} s @param {any} paper @param {Curves} curves @param {string} key of the row @param {RowBox} row */
-export function drawCurve(s, paper, curves, key, row) {
+/** A counter as a curve, in thin rows as colour. @param {Surface} s @param {any} paper @param {Curves} curves @param {string} key of the row
+ * @param {RowBox} row @param {boolean} [thin] */
+export function drawCurve(s, paper, curves, key, row, thin = row.h < ROOM) {
   const number = curves.index.get(key), {least, most} = curves.scale;
   if (number === undefined || !(least <= most)) return;
   const {low, mean, high, bins, begin, end} = curves, px = row.width / (row.end - row.begin), wide = (end - begin) / bins;
-  const thin = row.h < ROOM, top = thin ? row.y : row.y + callsPart(row).h + 1, tall = thin ? row.h : row.y + row.h - top;
+  const top = thin ? row.y : row.y + callsPart(row).h + 1, tall = thin ? row.h : row.y + row.h - top;
   const unit = (tall - 1) / (most - least || 1), area = mixed(paper.back, paper.text, 0.3);
   /** @param {number} value */
   const y = (value) => top + tall - 1 - (value - least) * unit;
@@ -237,8 +233,6 @@ export function drawCurve(s, paper, curves, key, row) {
   }
 }
 
-/** The size of a mark in thin rows in px, which people see among them. */
-const SQUARE = 3;
 /** With more outliers than this in the window, thin rows have no squares, which would hide the rows. */
 const MOST_SQUARES = 200;
 
@@ -248,7 +242,7 @@ const MOST_SQUARES = 200;
  * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
  * @param {boolean} [every] thin rows have all marks */
 export function drawRare(s, paper, rare, key, row, every = false) {
-  if (!rare || (!row.edge && !every && squares(rare) > MOST_SQUARES)) return;
+  if (!rare || (!row.edge && !every && !hasSquares(rare))) return;
   const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
   const scale = row.width / (row.end - row.begin), right = row.left + row.width;
   for (const pass of row.edge || every ? [1, 0] : [0]) {
@@ -266,11 +260,11 @@ export function drawRare(s, paper, rare, key, row, every = false) {
 /** The outliers of all rows. @type {WeakMap<object, number>} */
 const counted = new WeakMap();
 
-/** @param {Rare} rare */
-function squares(rare) {
+/** True if thin rows have the squares of outliers. @param {Rare} rare */
+export function hasSquares(rare) {
   let found = counted.get(rare);
   if (found === undefined) counted.set(rare, found = Array.prototype.filter.call(rare.columns.kind, (kind) => kind === OUTLIER).length);
-  return found;
+  return found <= MOST_SQUARES;
 }
 
 /** Draws a thin mark for each function; recorded calls are drawn above the marks.

@@ -255,14 +255,10 @@ export function fitting(text, room, measure) {
 }
 
 /** @param {number} colour */
-function pixel(colour) {
-  return (0xff000000 | ((colour & 255) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
-}
+const pixel = (colour) => (0xff000000 | ((colour & 255) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
 
 /** @param {number} value */
-function n(value) {
-  return String(Math.round(value * 100) / 100);
-}
+const n = (value) => String(Math.round(value * 100) / 100);
 
 /** @param {string} text */
 function escaped(text) {

@@ -8,7 +8,7 @@ import {stackCall} from '../draw/stack_layer.js';
 import {keyFor} from '../model/rows.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, zoomToChoice} from './walk.js';
+import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, rowUnder, zoomToChoice} from './walk.js';
 
 const DRAG = 4;
 
@@ -92,7 +92,7 @@ function select(app, from, to) {
 
 /** @param {App} app @param {{x: number, y: number}} at */
 async function click(app, at) {
-  const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
+  const l = app.layout, {state} = app.store, row = rowUnder(app, at);
   if (at.x < l.left) {
     if (row?.alike) openCluster(app, row);
     else if (row) app.store.set({row: `${row.trace}:${row.key}`});
@@ -111,7 +111,7 @@ async function click(app, at) {
   await chooseAt(app, row.trace, row.location, time);
 }
 
-/** @param {App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+/** @param {App} app @param {{x: number, y: number}} at @param {PlacedPane} pane */
 function clickStack(app, at, pane) {
   const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));
@@ -123,4 +123,3 @@ function clickStack(app, at, pane) {
   const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
   if (found >= 0) chooseCall(app, pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
 }
-

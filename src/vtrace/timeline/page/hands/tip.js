@@ -6,7 +6,7 @@ import {placeText} from './walk.js';
 
 const AWAY = 14;
 
-/** Shows the text of the place of the mouse beside the mouse, inside the page. @param {App} app */
+/** Shows the text of the place of the mouse beside the mouse, left of the panels. @param {App} app */
 export function showTip(app) {
   const tip = byId('tip'), chart = byId('chart').getBoundingClientRect(), {hover, overTick} = app;
   const text = hover && !app.dragging ? placeText(app, hover) : overTick?.text ?? '';
@@ -14,6 +14,6 @@ export function showTip(app) {
   if (!text) return;
   if (tip.textContent !== text) tip.textContent = text;
   const {offsetWidth: wide, offsetHeight: high} = tip, x = hover ? chart.left + hover.x : overTick?.x ?? 0, y = hover ? chart.top + hover.y : overTick?.y ?? 0;
-  tip.style.left = `${Math.max(2, x + AWAY + wide > innerWidth ? x - AWAY - wide : x + AWAY)}px`;
+  tip.style.left = `${Math.max(2, x + AWAY + wide > chart.right ? x - AWAY - wide : x + AWAY)}px`;
   tip.style.top = `${Math.max(2, y + AWAY + high > innerHeight ? y - AWAY - high : y + AWAY)}px`;
 }

@@ -3,10 +3,11 @@
 
 import {windowOf} from '../draw/chart.js';
 import {rowAtPoint, rowEnds} from '../draw/layout.js';
+import {hasSquares} from '../draw/rows_layer.js';
 import {placesOf} from '../model/rows.js';
 import {valueText} from '../model/curves.js';
 import {offCoreText} from '../model/off_core.js';
-import {OUTLIER, rareAt} from '../model/rare.js';
+import {OUTLIER, SQUARE, rareAt} from '../model/rare.js';
 import {leafAt} from '../model/samples.js';
 import {BINS, covering, levelOf, span} from '../model/tiles.js';
 import {around, count, duration} from '../model/time.js';
@@ -24,7 +25,6 @@ export async function chooseCall(app, trace, call) {
   }
   app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
-  return undefined;
 }
 
 /** Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.
@@ -167,10 +167,23 @@ export function selectedRow(app) {
   return place < 0 || found?.key === key ? found : {trace, key, places: [place]};
 }
 
+/** The row at a place: at the square of an outlier, which is larger than a thin row, that of the outlier.
+ * @param {App} app @param {{x: number, y: number}} at */
+export function rowUnder(app, {x, y}) {
+  const l = app.layout, near = [0, -1, 1].map((by) => rowAtPoint(l, app.store.state.scroll, y + by)), [row] = near;
+  if (!row || l.parts[row.trace].high >= SQUARE) return row;
+  const {begin, end} = windowOf(app, row.trace), perPixel = (end - begin) / l.width, time = begin + (x - l.left) * perPixel;
+  const {rare} = app.traces[row.trace], slack = 2 * perPixel;
+  return near.find((each) => {
+    const found = rare && each?.trace === row.trace && hasSquares(rare) ? rareAt(rare, each.key, time, slack) : -1;
+    return found >= 0 && rare?.columns.kind[found] === OUTLIER && Math.abs(rare.columns.begin[found] - time) <= slack;
+  }) ?? row;
+}
+
 /** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.
  * @param {App} app @param {{x: number, y: number}} at */
 export function placeText(app, at) {
-  const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
+  const l = app.layout, {state} = app.store, row = rowUnder(app, at);
   if (!row || at.x < l.left) return '';
   const of = app.traces[row.trace], window = windowOf(app, row.trace), perPixel = (window.end - window.begin) / l.width;
   const time = window.begin + (at.x - l.left) * perPixel, level = levelOf(perPixel, of.meta.top);

@@ -8,6 +8,8 @@ import {INITIAL} from './store.js';
 /** The largest tag: OTF2 has 32 bits for tags. */
 export const LAST_TAG = 2 ** 32 - 1;
 
+const bit = (/** @type {boolean} */ value) => (value ? '1' : '0'), isOne = (/** @type {string} */ text) => text === '1';
+const whole = (/** @type {string} */ text) => (/^-?\d{1,16}$/.test(text) ? Number(text) : NaN);
 const KEYS = /^[01]\.[lpn]\d{1,9}$/;
 
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
@@ -28,7 +30,7 @@ const WORDS = {
   note: ['notes', (list) => list.map(noteText).join('|'), notes],
   find: ['search', String, String],
   exact: ['exact', bit, isOne],
-  colour: ['colour', String, oneOf('class', 'region', 'heat')],
+  colour: ['colour', String, oneOf('class', 'region', 'wait', 'heat', 'counter')],
   messages: ['messages', String, (text) => oneOf('auto', 'lines', 'none')({0: 'none', 1: 'lines'}[text] ?? text)],
   collectives: ['collectives', String, (text) => oneOf('auto', 'bands', 'none')({0: 'none', 1: 'bands'}[text] ?? text)],
   counters: ['counters', bit, isOne],
@@ -39,6 +41,7 @@ const WORDS = {
   smallest: ['smallest', String, naturalOf],
   tag: ['tag', String, tagOf],
   comm: ['comm', String, (text) => (text === '-1' ? -1 : naturalOf(text))],
+  finding: ['finding', String, matched(/^[01]\.[\da-z]{1,7}$/)],
   panel: ['panel', String, matched(/^[a-z]+$/)],
   shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
   align: ['align', String, String],
@@ -73,11 +76,6 @@ export function values(text, traces = 2, classes = 100) {
   return state;
 }
 
-/** @param {boolean} value */
-function bit(value) {
-  return value ? '1' : '0';
-}
-
 /** The tag of messages in a text, undefined for other texts. @param {string} text */
 export function tagOf(text) {
   return /^\d{1,10}$/.test(text) && Number(text) <= LAST_TAG ? text : undefined;
@@ -86,16 +84,6 @@ export function tagOf(text) {
 /** A number of at most 15 digits, which is exact in JavaScript; undefined for other texts. @param {string} text */
 export function naturalOf(text) {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-/** @param {string} text */
-function isOne(text) {
-  return text === '1';
-}
-
-/** @param {string} text */
-function whole(text) {
-  return /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
 }
 
 /** @param {string} text */

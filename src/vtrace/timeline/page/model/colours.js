@@ -2,14 +2,10 @@
 // Colours as 0xRRGGBB: of classes (Okabe and Ito's), shades of regions, heat.
 
 /** @param {string} text #rrggbb */
-export function parsed(text) {
-  return parseInt(text.slice(1), 16);
-}
+export const parsed = (text) => parseInt(text.slice(1), 16);
 
 /** @param {number} colour */
-export function css(colour) {
-  return `#${colour.toString(16).padStart(6, '0')}`;
-}
+export const css = (colour) => `#${colour.toString(16).padStart(6, '0')}`;
 
 /** A mix of two colours; part 0 gives the first, 1 the second. @param {number} from @param {number} to @param {number} part */
 export function mixed(from, to, part) {
@@ -29,9 +25,7 @@ export function shade(colour, region) {
 }
 
 /** The colour of a call that waits: half of the paper. @param {number} colour @param {number} back the paper */
-export function waiting(colour, back) {
-  return mixed(colour, back, 0.5);
-}
+export const waiting = (colour, back) => mixed(colour, back, 0.5);
 
 const HEAT = [0xfff3c4, 0xf0c040, 0xe08020, 0xc03020, 0x601030];
 
@@ -42,9 +36,7 @@ export function heat(part) {
 }
 
 /** True if text on a colour must be light. @param {number} colour */
-export function needsLight(colour) {
-  return 0.299 * (colour >> 16) + 0.587 * ((colour >> 8) & 255) + 0.114 * (colour & 255) < 120;
-}
+export const needsLight = (colour) => 0.299 * (colour >> 16) + 0.587 * ((colour >> 8) & 255) + 0.114 * (colour & 255) < 120;
 
 /** The colours of the page itself. */
 export const PAPER = {

@@ -5,7 +5,7 @@
  * are narrower than `least` are left out.
  * @param {{parent: ArrayLike<number>, inclusive: ArrayLike<number>, depth: ArrayLike<number>}} paths parents before children
  * @param {number} root the path whose children fill the width @param {number} least
- * @returns {{path: number, x: number, width: number, depth: number}[]} */
+ * @returns {FlameBox[]} */
 export function boxes(paths, root, least) {
   const {parent, inclusive, depth} = paths, n = parent.length;
   /** @type {number[][]} */
@@ -13,7 +13,7 @@ export function boxes(paths, root, least) {
   for (let path = 1; path < n; path += 1) if (parent[path] >= 0) children[parent[path]].push(path);
   let whole = root ? inclusive[root] : 0;
   if (!root) for (const path of children[0] ?? []) whole += inclusive[path];
-  const found = /** @type {{path: number, x: number, width: number, depth: number}[]} */ ([]);
+  const found = /** @type {FlameBox[]} */ ([]);
   const open = /** @type {[number, number][]} */ ([]);
   /** @param {number[]} of @param {number} x */
   const place = (of, x) => {

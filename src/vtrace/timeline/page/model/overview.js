@@ -7,8 +7,7 @@ import {count, duration} from './time.js';
 /** Columns of the overview. */
 export const COLUMNS = 512;
 
-/** @param {{tile: any, level: number, number: number, from: number, to: number}[][]} rows the tiles of each row, with their part
- *   of the run, ns
+/** @param {Piece<any>[][]} rows the tiles of each row
  * @param {number} length ns of the run @param {number} classes @param {number[]} [weights] of the rows
  * @returns {Overview} */
 export function overviewOf(rows, length, classes, weights = rows.map(() => 1)) {

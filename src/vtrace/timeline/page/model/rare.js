@@ -3,6 +3,9 @@
 
 export const OUTLIER = 0, WAIT = 1;
 
+/** The size of a mark in thin rows in px, which people see among them. */
+export const SQUARE = 3;
+
 /** The number of a row's first mark, and the number of its last mark + 1. @param {Rare} rare @param {string} key */
 export function ofRow(rare, key) {
   const number = rare.index.get(key), {row} = rare.columns;

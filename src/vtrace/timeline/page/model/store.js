@@ -5,11 +5,11 @@
 export const INITIAL = {
   begin: 0, end: 1, fold: 'thread', open: [], pins: [], order: '', apart: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, sample: null, search: '',
   exact: false, colour: 'class', messages: 'auto', collectives: 'auto', counters: true, samples: true, processor: true, rare: 'auto', curve: '', smallest: 0, tag: '', comm: -1,
-  picks: [], between: false, notes: [], panel: 'profile', shift: [0, 0], align: '',
+  picks: [], between: false, notes: [], finding: '', panel: 'profile', shift: [0, 0], align: '',
 };
 
 /** Changes that Back undoes. */
-export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'pins', 'order', 'apart', 'panel', 'search', 'selection', 'call', 'sample', 'picks', 'notes']);
+export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'pins', 'order', 'apart', 'panel', 'search', 'selection', 'call', 'sample', 'picks', 'notes', 'finding']);
 
 export class Store {
   /** @param {State} state */

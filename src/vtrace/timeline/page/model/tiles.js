@@ -25,10 +25,10 @@ export function numbers(begin, end, level) {
  * The best available tiles to draw a window: the finest tiles, and coarser tiles where these are missing.
  * @template T @param {(level: number, number: number) => T | undefined} known
  * @param {number} begin @param {number} end @param {number} level @param {number} top
- * @returns {{tile: T, level: number, number: number, from: number, to: number}[]} the part of each tile to draw, ns
+ * @returns {Piece<T>[]}
  */
 export function covering(known, begin, end, level, top) {
-  const found = /** @type {{tile: T, level: number, number: number, from: number, to: number}[]} */ ([]);
+  const found = /** @type {Piece<T>[]} */ ([]);
   for (const number of numbers(begin, end, level)) {
     const wide = span(level);
     const from = Math.max(begin, number * wide), to = Math.min(end, (number + 1) * wide);

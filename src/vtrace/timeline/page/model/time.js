@@ -27,9 +27,7 @@ export function bytes(count) {
 }
 
 /** A count with separators. @param {number} n */
-export function count(n) {
-  return Math.round(n).toLocaleString('en-US');
-}
+export const count = (n) => Math.round(n).toLocaleString('en-US');
 
 /** The width between two lines of an axis: 1, 2 or 5 times a power of ten ns, at least `least`. @param {number} least */
 export function step(least) {
@@ -55,9 +53,7 @@ export function ticks(begin, end, most) {
 }
 
 /** @param {number} value */
-function trimmed(value) {
-  return Number(value.toPrecision(12)).toString();
-}
+const trimmed = (value) => Number(value.toPrecision(12)).toString();
 
 const SHORTEST = 10;
 
@@ -83,9 +79,7 @@ export function zoomed({begin, end}, factor, at) {
 }
 
 /** @param {Span} window @param {number} ns */
-export function moved({begin, end}, ns) {
-  return {begin: begin + ns, end: end + ns};
-}
+export const moved = ({begin, end}, ns) => ({begin: begin + ns, end: end + ns});
 
 /** A window with a part of the trace, and a quarter of its length on each side. @param {number} begin @param {number} end */
 export function around(begin, end) {

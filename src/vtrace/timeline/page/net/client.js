@@ -52,7 +52,6 @@ export class Client {
     } finally {
       this.count(-1);
     }
-    return undefined;
   }
 
   /** Writes the number of open requests into the page, for tests. @param {number} change */

@@ -104,8 +104,7 @@ function marked(found) {
   return found && {...found, notes: {...found.notes, saved: true}};
 }
 
-/** The answers that are tables.
- * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>} */
+/** The answers that are tables. @type {SavedAnswers} */
 const TABLES = {
   regions: ({parts}, trace) => parts.table(`${trace} classes`),
   marks: ({parts}, trace) => parts.table(`${trace} marks`),
@@ -175,8 +174,7 @@ const TABLES = {
   search: async (client, trace, words) => (await client.calls(trace))?.search(words, client.rows[trace].locations(words.rows), await client.regions(trace)),
 };
 
-/** The answers in JSON.
- * @type {Record<string, (client: SavedClient, trace: number, words: any) => Promise<any>>} */
+/** The answers in JSON. @type {SavedAnswers} */
 const JSONS = {
   regions: async (client, trace, {rows}) => {
     const known = await client.regions(trace);

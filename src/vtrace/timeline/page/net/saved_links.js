@@ -45,10 +45,9 @@ export function bundlesOf(c, rowOf, asked) {
   return bundled(parts, asked, notes);
 }
 
-/** @param {{from: number, to: number, count: number, bytes: number, send: number, receive: number}[]} parts
- * @param {{from: number, to: number}} window @param {any} notes */
+/** @param {Bundle[]} parts @param {{from: number, to: number}} window @param {any} notes */
 function bundled(parts, {from, to}, notes) {
-  /** @type {Map<string, {from: number, to: number, count: number, bytes: number, send: number, receive: number}>} */
+  /** @type {Map<string, Bundle>} */
   const joined = new Map();
   for (const one of parts) {
     const step = Math.max(-1, Math.min(STEPS, Math.floor(((one.send - from) * STEPS) / Math.max(1, to - from)))), key = `${one.from} ${one.to} ${step}`;

@@ -80,7 +80,7 @@ export class TileStore {
     this.next();
   }
 
-  /** @param {{level: number, number: number, rows: string[]}} job @param {Record<string, any>} columns */
+  /** @param {Job} job @param {Record<string, any>} columns */
   keepTiles(job, columns) {
     job.rows.forEach((row, at) => {
       /** @param {any} column */
@@ -106,7 +106,7 @@ export class TileStore {
     });
   }
 
-  /** @param {{level: number, number: number, rows: string[]}} job @param {Record<string, any>} columns */
+  /** @param {Job} job @param {Record<string, any>} columns */
   keepCalls(job, columns) {
     let first = 0;
     job.rows.forEach((row, at) => {

@@ -33,9 +33,9 @@ export function installBar(app) {
   const fold = chosen('fold', 'rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], '', {scroll: 0});
   const order = chosen('order', 'order', 'Order', [['', 'by rank'], ['alike', 'alike joined'], ['wait', 'by waits'], ['found', 'by search'], ...traces[0].meta.classes.map(({name}, number) => /** @type {[string, string]} */ ([`c${number}`, `by ${name}`]))],
     'By the time in the window, the largest first; alike joined: one row stands for all that spend it alike', {apart: [], scroll: 0});
-  const colour = chosen('colour', 'colour', 'Colour', ['class', 'region', ['heat', 'duration']]);
   const rare = chosen('rare', 'rare', 'Marks', ['auto', 'all', 'none'], 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.');
   const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map(({name}) => name)))];
+  const colour = chosen('colour', 'colour', 'Colour', ['class', 'region', 'wait', ['heat', 'duration'], ...(counters.length ? ['counter'] : [])]);
   const curve = chosen('curve', 'curve', 'Counter', [['', 'none'], ...counters], 'A counter below all rows (v: the next one)');
   const sampled = traces.some((one) => one.meta.samples), offCore = traces.some((one) => one.meta.offCore);
   const messages = chosen('messages', 'messages', 'Messages', ['auto', 'lines', 'none']);
@@ -51,11 +51,7 @@ export function installBar(app) {
     button('Save page', () => savePage(app), {title: 'Save this page as one file, which needs no server', 'data-needs': 'server'}),
     button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
     button('?', showKeys, {title: 'Keys', 'aria-label': 'Keys'}));
-  fill(byId('legend'), ...traces[0].meta.classes.map((one) => {
-    const swatch = element('i', {});
-    swatch.style.background = one.colour;
-    return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'), offCore && key('ready', 'edge: waits for a processor'), offCore && key('blocked', 'edge: blocked'));
+  fill(byId('legend'), ...traces[0].meta.classes.map((one) => element('span', {}, element('i', {style: `background: ${one.colour}`}), one.name)), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'), offCore && key('ready', 'edge: waits for a processor'), offCore && key('blocked', 'edge: blocked'));
   const status = () => {
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
@@ -64,10 +60,10 @@ export function installBar(app) {
     for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
     parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
-    return undefined;
   };
   app.afterDraw = status;
   store.subscribe((now) => {
+    if (now.colour === 'counter' && !now.curve) store.set({curve: counters[0] ?? ''});
     if (document.activeElement !== search) search.value = now.search;
     for (const [key, select] of menus) select.value = now[key];
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
@@ -160,7 +156,6 @@ function alignment(app) {
     if (lacks.length) return undefined;
     const times = found.map((one) => one.begin), latest = Math.max(...times);
     store.set({shift: times.map((time) => latest - time), align: `${n}*${text}`});
-    return undefined;
   };
   return menu('align', 'Align', element('label', {}, 'call ', number), element('label', {}, 'of ', name), button('Align', apply),
     button('At the start', () => {

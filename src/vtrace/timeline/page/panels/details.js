@@ -4,6 +4,7 @@
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
 import {button, element, hint} from './dom.js';
+import {colourField} from './own_colours.js';
 import {chooseCall, go, goPartner, zoomToChoice} from '../hands/walk.js';
 
 /** @param {App} app @param {number} trace @param {number} location */
@@ -45,7 +46,7 @@ export function detailsOf(app, found, trace) {
       button('zoom', () => zoomToChoice(app))),
     factsTable(facts),
     ...messages(app, found.sends, trace, 'to', 'go to the receive'), ...messages(app, found.receives, trace, 'from', 'go to the send'),
-    ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)));
+    ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)), colourField(app, source.name));
 }
 
 /** @param {[string, Child][]} facts those without a value are left out */
@@ -79,8 +80,7 @@ export function histogram(app, trace) {
   const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);
   const most = bars.reduce((a, b) => Math.max(a, b), 1);
   const lines = first < 0 ? [] : Array.from(bars).slice(first, last + 1).map((n, at) => {
-    const bar = element('i', {className: 'bar'});
-    bar.style.width = n ? `${Math.max(1, (100 * Math.log(1 + n)) / Math.log(1 + most))}%` : '0';
+    const bar = element('i', {className: 'bar', style: `width: ${n ? Math.max(1, (100 * Math.log(1 + n)) / Math.log(1 + most)) : 0}%`});
     return element('tr', {}, element('td', {className: 'number'}, `from ${duration(2 ** (first + at), 3)}`), element('td', {className: 'wide'}, bar), element('td', {className: 'number'}, count(n)));
   });
   return element('section', {id: 'histogram'},

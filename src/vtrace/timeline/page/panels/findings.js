@@ -7,16 +7,16 @@ import {element, fill, hint} from './dom.js';
 import {table} from './table.js';
 import {chooseCall} from '../hands/walk.js';
 
-/** The finding that is open: trace and text, since a finding has no number of its own. */
-let open = '';
-/** The facts of its call. */
+/** The facts of the call of the open finding. */
 const evidence = element('div', {id: 'evidence'});
+/** Draw the table of each trace again. @type {(() => void)[]} */
+const draws = [];
 
 /** @param {App} app @param {Table} found @param {number} trace */
 export function findings(app, found, trace) {
   const {lines, findings: rows} = found.notes;
-  const key = (/** @type {number} */ row) => `${trace} ${rows[row].text}`;
-  if (open.startsWith(`${trace} `) && !rows.some((/** @type {any} */ _, /** @type {number} */ row) => key(row) === open)) fill(evidence);
+  const key = (/** @type {number} */ row) => `${trace}.${numberOf(rows[row].text)}`;
+  const isOpen = (/** @type {number} */ row) => key(row) === app.store.state.finding;
   /** @param {number} row */
   const lost = (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '');
   const place = element('div', {});
@@ -24,20 +24,30 @@ export function findings(app, found, trace) {
     {head: 'lost', value: (row) => rows[row].loss_ns, unit: 'ns', show: lost},
     {head: 'finding', value: (row) => rows[row].text, show: (row) => element('div', {className: 'sentence'}, rows[row].text,
       hint([rows[row].doubts, rows[row].action].filter(Boolean).join('; ')),
-      key(row) === open && hint(element('code', {}, rows[row].command)),
-      key(row) === open && evidence)},
+      isOpen(row) && hint(element('code', {}, rows[row].command)),
+      isOpen(row) && evidence)},
     ...['culprit', 'doubts', 'action', 'command'].map((name) => ({head: name, hidden: true, value: (/** @type {number} */ row) => rows[row][name]})),
-  ], rows.length, {id: 'findings-table', marked: (row) => key(row) === open, press: (row) => {
-    open = key(row);
-    fill(evidence);
-    draw();
+  ], rows.length, {id: 'findings-table', marked: isOpen, press: (row) => {
+    app.store.set({finding: key(row)});
     showFinding(app, rows[row], trace);
   }}));
+  draws[trace] = draw;
   draw();
   return element('div', {id: 'findings'},
     rows.length ? place : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
     lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `The archive reports no missing events in this part of ${app.traces[trace].meta.title}.`));
+}
+
+/** A number for a text, the same for each page, since a finding has no number of its own. @param {string} text */
+function numberOf(text) {
+  return Array.from(text).reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 2 ** 32, 0).toString(36);
+}
+
+/** Marks the finding that is open now. */
+export function markFinding() {
+  fill(evidence);
+  for (const draw of draws) draw?.();
 }
 
 /** Keys of rows on the page. @param {App} app @param {number} trace @param {number[]} locations */
@@ -48,7 +58,7 @@ function keysOf(app, trace, locations) {
 
 /** @param {App} app @param {any} finding @param {number} trace */
 async function showFinding(app, finding, trace) {
-  const {start, stop, region, own} = finding, {duration: length} = app.traces[trace].meta, shift = app.store.state.shift[trace] ?? 0;
+  const {start, stop, region, own} = finding, {finding: open} = app.store.state, {duration: length} = app.traces[trace].meta, shift = app.store.state.shift[trace] ?? 0;
   const [guilty, losers] = [finding.guilty, finding.losers].map((each) => keysOf(app, trace, each));
   const picks = (guilty.length ? guilty : losers).map((key) => `${trace}:${key}`);
   const whole = {from: start ?? 0, to: stop ?? length};
@@ -57,13 +67,14 @@ async function showFinding(app, finding, trace) {
   if (!region) return;
   for (const keys of [...(own ? [guilty, losers] : [losers, guilty]).filter((each) => each.length), []]) {
     const found = await app.client.table('search', {trace, text: region, exact: 1, rows: (keys.length ? keys : keysOf(app, trace, app.traces[trace].meta.rows.locations.slice(0, 512))).join(','), ...whole, bins: 1}, 'worst');
-    if (!found || open !== `${trace} ${finding.text}`) return;
+    if (!found || open !== app.store.state.finding) return;
     const [worst] = found.notes.longest;
     if (!worst) continue;
-    if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
     app.keepsPanel = true;
-    await chooseCall(app, trace, worst);
-    return;
+    return app.quietly(() => { // one step for Back, however late the answer
+      if (start === null || stop === null) app.show(around(worst.begin + shift, worst.end + shift));
+      chooseCall(app, trace, worst);
+    });
   }
 }
 

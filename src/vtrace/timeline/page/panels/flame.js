@@ -18,7 +18,7 @@ export function flame(app, found, trace) {
   let root = 0;
   const said = hint('Click a box to enlarge the box, again to show all.');
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
-    let shown = /** @type {ReturnType<typeof boxes>} */ ([]);
+    let shown = /** @type {FlameBox[]} */ ([]);
     const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph; arrow keys go from box to box, Enter enlarges; the profile has the numbers'});
     let focused = -1;
     const draw = () => {
@@ -42,11 +42,11 @@ export function flame(app, found, trace) {
       const x = event.offsetX / canvas.clientWidth, row = Math.floor(event.offsetY / HIGH);
       return box.depth === row && x >= box.x && x < box.x + box.width;
     });
-    /** @param {typeof shown[number] | undefined} box */
+    /** @param {FlameBox | undefined} box */
     const tell = (box) => {
       if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls${paths.samples ? `, ${count(paths.samples[box.path])} samples` : ''}`);
     };
-    /** @param {typeof shown[number] | undefined} box */
+    /** @param {FlameBox | undefined} box */
     const enlarge = (box) => {
       root = !box || box.path === root ? 0 : box.path;
       draw();
@@ -62,7 +62,6 @@ export function flame(app, found, trace) {
       const place = shown.findIndex((box) => box.path === focused), next = shown[Math.max(0, Math.min(shown.length - 1, place + by))];
       focused = next?.path ?? -1;
       tell(next);
-      return undefined;
     };
     requestAnimationFrame(draw);
     return canvas;

@@ -8,11 +8,12 @@ import {duration} from '../model/time.js';
 import {button, byId, element, fill, hint} from './dom.js';
 import {addCaveats} from './caveats.js';
 import {detailsOf, histogram, nameOf, sampleOf} from './details.js';
-import {findings, showEvidence} from './findings.js';
+import {findings, markFinding, showEvidence} from './findings.js';
 import {flame} from './flame.js';
 import {iterations} from './iterations.js';
 import {collectives, matrix} from './matrix.js';
 import {notes} from './notes.js';
+import {readColours} from './own_colours.js';
 import {ranks} from './ranks.js';
 import {installSide} from './side.js';
 
@@ -52,6 +53,7 @@ export function installPanels(app) {
   });
   store.subscribe((state, before) => {
     if (!same(state.call, before.call) || !same(state.sample, before.sample)) describe(app);
+    if (state.finding !== before.finding) markFinding();
     if (state.panel !== before.panel) {
       mark();
       show(app);
@@ -68,6 +70,7 @@ export function installPanels(app) {
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
   };
   installSide();
+  readColours(app);
   mark();
   head(app);
   if (store.state.call || store.state.sample) describe(app);
@@ -157,17 +160,11 @@ function facts(app) {
   return hint('Click a call, or press c to select the call in the middle of the window.');
 }
 
-/** @param {App} app */
-async function showDifferences(app) {
-  const {state} = app.store, panel = byId('panel'), mine = (turn += 1);
-  panel.classList.add('waits');
-  const parts = partsOf(app);
+/** The differences of two traces in their parts. @param {App} app @param {ReturnType<typeof partsOf>} parts */
+async function differences(app, parts) {
   const words = Object.fromEntries(parts.flatMap((part, number) => Object.entries(part).map(([name, value]) => [`${name}${number}`, value])));
   const found = await app.client.table('compare', words, 'compare');
-  if (mine !== turn || app.store.state.panel !== 'compare') return;
-  panel.classList.remove('waits');
-  if (!found) return void fill(panel, hint('No answer: the line below the chart says why.'));
-  fill(panel, hint(found.notes.saved ? 'the saved part' : `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
+  return found && [hint(found.notes.saved ? 'the saved part' : `${app.store.state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found)];
 }
 
 /** Counts the panels that were asked for: only the last one is shown. */
@@ -180,14 +177,14 @@ async function show(app, mayFail = false) {
   if (state.panel === 'call') return void fill(panel, facts(app));
   if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
   if (state.panel === 'notes') return void fill(panel, notes(app));
-  if (state.panel === 'compare') return showDifferences(app);
-  if (!make) return;
+  const isPair = state.panel === 'compare';
+  if (!make && !isPair) return;
   const mine = (turn += 1);
   panel.classList.add('waits');
   if (SLOW[state.panel]) fill(panel, element('p', {className: 'hint', role: 'status'}, SLOW[state.panel]));
   const isFindings = state.panel === 'findings', here = isFindings ? app.findingsHere : null;
   const places = here ?? partsOf(app), ofRun = (isFindings && !here) || state.panel === 'iterations';
-  const parts = await Promise.all(app.traces.map(async (trace, number) => {
+  const parts = isPair ? [await differences(app, places)] : await Promise.all(app.traces.map(async (trace, number) => {
     const part = places[number];
     const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel, ...part}, `panel ${number}`);
     if (found && isFindings && ofRun) addCaveats(found.notes.limits);
@@ -199,7 +196,7 @@ async function show(app, mayFail = false) {
     return found && [
       app.traces.length > 1 && element('h2', {}, trace.meta.title),
       hint(ofRun ? 'the whole run' : found.notes.saved ? `the saved part: ${duration(app.traces[number].meta.saved.to - app.traces[number].meta.saved.from)}` : `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
-      make(app, found, number),
+      make?.(app, found, number),
     ];
   }));
   if (mine !== turn || app.store.state.panel !== state.panel) return;

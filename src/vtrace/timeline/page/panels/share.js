@@ -44,7 +44,9 @@ function legendOf(app, paper) {
   const {state} = app.store, {classes} = app.traces[0].meta;
   /** @type {[number, string][]} */
   const found = state.colour === 'class' ? classesShown(app).map((each) => [parsed(classes[each].colour), classes[each].name])
-    : [[paper.other, state.colour === 'heat' ? 'calls by duration: the darker, the longer' : 'calls, a colour for each region']];
+    : [[paper.other, {region: 'calls, a colour for each region', wait: 'calls that work', heat: 'calls by duration: the darker, the longer', counter: `${state.curve}: the darker, the higher`}[state.colour]]];
+  if (state.colour === 'wait') found.push([paper.wait, 'wait']);
+  if (['class', 'region'].includes(state.colour)) for (const {regions} of app.traces) for (const one of regions.known.values()) if (one && app.own.has(one.name)) found.push([app.own.get(one.name) ?? 0, one.name]);
   found.push([paper.idle, 'no call']);
   for (const {meta, marks, rare} of app.traces) {
     const {begin, end} = state, kinds = state.rare === 'none' || !rare ? [] : Array.from(rare.columns.kind);

@@ -38,7 +38,7 @@ export function installSide() {
 }
 
 /** What a function of the browser's memory gives; undefined if the browser keeps nothing. @template T @param {() => T} what */
-function tried(what) {
+export function tried(what) {
   try {
     return what();
   } catch {

@@ -26,8 +26,7 @@ export function counts(head, value, more = {}) {
 
 /** @param {string} name @param {string} [colour] */
 export function named(name, colour) {
-  const swatch = colour ? element('i', {className: 'swatch'}) : null;
-  if (swatch) swatch.style.background = /** @type {string} */ (colour);
+  const swatch = colour && element('i', {className: 'swatch', style: `background: ${colour}`});
   if (name.length < 2 * TAIL) return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name));
   return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name.slice(0, -TAIL)), element('span', {}, name.slice(-TAIL)));
 }

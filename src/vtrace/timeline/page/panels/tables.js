@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Panels that are tables: profile, files, the differences between two traces.
 
+import {css} from '../model/colours.js';
 import {count, duration} from '../model/time.js';
 import {element, hint} from './dom.js';
 import {counts, named, sizes, table, times} from './table.js';
@@ -32,7 +33,7 @@ export function profile(app, found, trace) {
   const sources = !sampled ? [] : [{head: 'from', title: 'source of the times', tight: true, value: (row) => (c.estimated[row] ? 'samples' : 'calls')}, counts('samples', (row) => c.samples[row])];
   const single = sampled ? [] : [times('mean', (row) => c.total[row] / Math.max(1, c.calls[row])), times('max', (row) => c.max[row])];
   const make = () => table([
-    {head: 'region', value: name, show: (row) => named(name(row), classes[c.class[row]]?.colour)},
+    {head: 'region', value: name, show: (row) => named(name(row), app.own.has(name(row)) ? css(app.own.get(name(row)) ?? 0) : classes[c.class[row]]?.colour)},
     ...sources,
     counts('calls', (row) => c.calls[row]),
     times('exclusive', (row) => c.exclusive[row], {title: 'without the time of callees'}),
@@ -73,6 +74,7 @@ function signed(ns) {
 /** @param {App} app @param {Table} found */
 export function compare(app, found) {
   const c = found.columns, {names} = found.notes, {classes} = app.traces[0].meta, titles = app.traces.map(({meta}) => meta.title);
+  const short = titles.map((title) => (title.length > 14 ? `${title.slice(0, 5)}\u2026${title.slice(-8)}` : title)), heads = short[0] === short[1] ? ['first', 'second'] : short;
   /** @param {number} row */
   const more = (row) => c.second_ns[row] - c.first_ns[row];
   const sums = ['first_ns', 'second_ns'].map((name) => c[name].reduce((sum, ns) => sum + ns, 0));
@@ -81,7 +83,7 @@ export function compare(app, found) {
     table([
       {head: 'region', value: (row) => names[row], show: (row) => named(names[row], classes[c.class[row]]?.colour)},
       {head: 'difference', title: 'difference of the exclusive time, summed over all rows', value: (row) => Math.abs(more(row)), raw: more, unit: 'ns', show: (row) => signed(more(row))},
-      ...titles.map((title, trace) => times(trace ? 'second' : 'first', (row) => c[trace ? 'second_ns' : 'first_ns'][row], {title: `exclusive time in ${title}`})),
-      ...titles.map((title, trace) => counts(trace ? 'second calls' : 'first calls', (row) => c[trace ? 'second_calls' : 'first_calls'][row], {title: `calls in ${title}`})),
+      ...titles.map((title, trace) => times(heads[trace], (row) => c[trace ? 'second_ns' : 'first_ns'][row], {title: `exclusive time in ${title}`})),
+      ...titles.map((title, trace) => counts(`${heads[trace]} calls`, (row) => c[trace ? 'second_calls' : 'first_calls'][row], {title: `calls in ${title}`})),
     ], names.length, {sort: 1, id: 'compare', press: (row) => app.store.set({search: names[row], exact: true, panel: 'histogram'})}));
 }
