@@ -23,12 +23,13 @@ from support.recorded_archives import unpack
 from support.synthetic_runs import archives, stepping, uneven, viewed
 from support.tools import ROOT
 from support.users.page_site import Asked
+from vtrace.analysis import trace as asked_trace
 from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.analysis.selection import Selection
 from vtrace.errors import VtraceError
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, prepared, tile_pass, viewer_site
-from vtrace.timeline.answers import BadRequest, Outdated
+from vtrace.timeline.answers import BadRequest, Outdated, pack
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.saved_data import PANELS
 from vtrace.timeline.viewer_site import ShownTrace
@@ -315,40 +316,49 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 
 
 def answers_of(shown: ShownTrace, window: tuple[int, int]) -> list[bytes]:
-    """Panels, orders of rows, collective operations and outliers."""
+    """Panels, orders of rows, collective operations, outliers and calls."""
     locations, rows = shown.rows.of(""), [shown.rows.order]
     found = [shown.panels.answer(name, window, locations) for name in PANELS]
     found += [shown.panels.sums(window, shown.rows.order, "", exact=False), shown.data.bands(rows, window)]
-    return [each.data for each in [*found, shown.rare.answer(rows, window, 100, every=False)]]
+    calls = shown.store.together(shown.rows.order.tolist(), *window)
+    return [each.data for each in [*found, shown.rare.answer(rows, window, 100, every=False), pack(calls)]]
 
 
 def test_answers_of_one_pass(place: Path) -> None:
-    """A saved page reads the events once for its panels, orders of rows, collective operations and outliers: they are
-    those that each read the events. Only the reading takes a turn."""
+    """A saved page reads the events once for its panels, findings, orders of rows, collective operations, outliers and
+    calls: they are those that each read the events. Only the reading takes a turn."""
     alone, shown = Asked(place).site.shown[0], Asked(place).site.shown[0]
     end = shown.trace.duration
     for window in ((0, end), (end // 4, end // 2)):
         expected, turns, reading = answers_of(alone, window), BoundedSemaphore(1), Mock(wraps=prepared.ask)
+        whole = window == (0, end)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(prepared, "ask", reading)
-            with shown.together(window, turns), turns:
+            for module in (prepared, asked_trace):
+                patch.setattr(module, "ask", reading)
+            with shown.together(window, turns, calls=whole), turns:
                 count = reading.call_count
                 assert answers_of(shown, window) == expected
-                assert reading.call_count <= count + (window != (0, end))  # the messages of the part, for their times
+                assert reading.call_count <= count + (1 if whole else 3)  # findings_here; messages and calls of a part
                 assert shown.panels.answer("profile", (0, 1), shown.rows.of("")).data != expected[0]
-        assert count == 1, window  # later only the panels', since the page keeps collective operations and outliers
+        assert count == 1, window  # later only the panels', since the page keeps all about the run
 
 
 def test_answers_about_events_after_the_end(tmp_path: Path) -> None:
-    """A window to the end of the trace leaves out later events of a damaged archive, which the whole has."""
+    """A window to the end of the trace leaves out later events of a damaged archive, which the whole has: one pass more
+    reads its events."""
     events = {0: [(0, "Enter", 0), (10, "Enter", 1), (20, "Leave", 1), (90, "Enter", 1), (95, "Leave", 1)]}
     where = archives.simple(tmp_path / "late.trace", events, length=50).parent
     alone, shown = Asked(where).site.shown[0], Asked(where).site.shown[0]
     assert shown.trace.duration < 90
     window = 0, shown.trace.duration
     expected = answers_of(alone, window)
-    with shown.together(window, BoundedSemaphore(1)):
-        assert answers_of(shown, window) == expected
+    reading = Mock(wraps=prepared.ask)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "ask", reading)
+        for most in (2, 4):  # later for the panels and for the calls
+            with shown.together(window, BoundedSemaphore(1), calls=True):
+                assert answers_of(shown, window) == expected
+            assert reading.call_count <= most
 
 
 def test_iterations_whatever_the_window(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ class Replay:
             if self._library.vt_replay_add_paths(self._pointer, known.ctypes.data, len(known)):
                 raise MemoryError
         self._slice_of = np.zeros(0, np.uint8)
+        self._all_slices = False
         self.line = np.empty((0, 0))
         """Time of a location for a Timeline: (classes + 1, bins), ns; C fills the array."""
 
@@ -139,9 +140,14 @@ class Replay:
         """True if the limit of call paths is reached: further paths count as those around them."""
         return bool(self.fields.npaths >= self.fields.paths_max)
 
+    def want_all_slices(self) -> None:
+        """Keeps the calls of all regions."""
+        self._all_slices, self.fields.slice_of, self.fields.want_slices = True, None, 1
+
     def want_slices_of(self, wanted: Array) -> None:
-        """Keeps the calls of these regions, too, but no others. wanted: (regions,) bool."""
-        if not wanted.any():
+        """Keeps the calls of these regions, too, and of others only if a question wants them. wanted: (regions,)
+        bool."""
+        if self._all_slices or not wanted.any():
             return
         if not len(self._slice_of):
             self._slice_of = np.zeros(len(wanted), np.uint8)

@@ -64,7 +64,7 @@ class PanelData:
     ) -> None:  # fmt: skip
         self._trace, self._prepared, self._sampled = prepared.trace, prepared, sampled
         self._findings, self._diagnosis = findings, diagnosis
-        self._found: Sequence[Any] | None = None
+        self._found: tuple[Sequence[Any], Sequence[str]] | None = None
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._of_run, "findings_here": self._of_part, "profile": self._profile, "flame": self._flame,
             "matrix": self._matrix, "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
@@ -90,9 +90,10 @@ class PanelData:
     def _of_run(self, part: dict[str, Any]) -> Content:
         """Findings of the whole run, whatever the window, lines about missing events, and the limits of the numbers."""
         if self._found is None:
-            self._found = self._findings()
-        notes = stored_notes(self._trace)
-        return self._told(self._found, part, self._diagnosis(Selection()).notes if notes is None else notes)
+            notes = stored_notes(self._trace)
+            self._found = self._findings(), self._diagnosis(Selection()).notes if notes is None else notes
+        findings, lines = self._found
+        return self._told(findings, part, lines)
 
     def _of_part(self, part: dict[str, Any]) -> Content:
         return self._told(self._findings(**part), part, ())
@@ -114,6 +115,15 @@ class PanelData:
         """The iterations of the whole run, whatever the window: begin, end, ns of the slowest process, its location."""
         columns, notes = self._loop
         return pack(columns, **notes)
+
+    @property
+    def is_diagnosed(self) -> bool:
+        """True after keep_iterations."""
+        return "_loop" in self.__dict__
+
+    def keep_iterations(self) -> None:
+        """Takes the iterations from the latest diagnosis, if this is of the whole run."""
+        self.ticks(1)
 
     @cached_property
     def _loop(self) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.shared_scan import ask
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class Prepared:
         self.trace = trace
         self._known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._answers: dict[AnyQuestion, Any] = {}
+        self._all_within = True
+        """False after a pass that met events outside of the trace's time: a window leaves these events out."""
         self._lock = Lock()
         """Held while answers are made, since two threads may ask for one, and one may still ask at the end."""
 
@@ -33,22 +36,32 @@ class Prepared:
     ) -> Iterator[None]:
         """Reads the events once for the questions of equal selections; inside, `answers` takes their answers from
         there. Of several questions of a type, the first is asked. turns: is entered for the passes only."""
-        known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
-        passes: dict[Selection, list[AnyQuestion]] = {}
-        for question, selection in wanted:
-            whole = self._widest(selection)
-            if known.setdefault((type(question), whole), question) is question:
-                passes.setdefault(whole, []).append(question)
         with turns:
-            met = [ask(self.trace, questions, selection) for selection, questions in passes.items()]
-        if not all(each.is_within(0, self.trace.duration) for each in met):
-            known = {}  # a window leaves events out that the passes have counted
+            known = self._read(wanted)
+            if not self._all_within:
+                cut = [(copy(question), part) for question, part in wanted if part.bounds != EVERYTHING.bounds]
+                known |= self._read([each for each in cut if (type(each[0]), self._widest(each[1])) not in known])
         self._known = known
         try:
             yield
         finally:
             with self._lock:
                 self._known, self._answers = {}, {}
+
+    def _read(
+        self, wanted: Sequence[tuple[AnyQuestion, Selection]]
+    ) -> dict[tuple[type[AnyQuestion], Selection], AnyQuestion]:
+        """The questions that were asked, by their types and widest selections."""
+        known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
+        passes: dict[Selection, list[AnyQuestion]] = {}
+        for question, selection in wanted:
+            whole = self._widest(selection)
+            if known.setdefault((type(question), whole), question) is question:
+                passes.setdefault(whole, []).append(question)
+        for selection, questions in passes.items():
+            met = ask(self.trace, questions, selection)
+            self._all_within &= met.is_within(0, self.trace.duration)
+        return known
 
     def answers(self, questions: Sequence[AnyQuestion], selection: Selection) -> list[Any]:
         """The answers to questions about a selection. Those that are not prepared read the events once."""
@@ -72,9 +85,9 @@ class Prepared:
         return answer
 
     def _widest(self, selection: Selection) -> Selection:
-        """An equal selection of a trace whose events are all within its time."""
+        """An equal selection of the trace."""
         start, stop = selection.bounds
-        if start > 0 or stop < self.trace.duration:
-            return selection
+        if self._all_within and start <= 0 and stop >= self.trace.duration:
+            selection = replace(selection, start=None, stop=None)
         every = selection.locations == tuple(range(self.trace.locations.rows))
-        return replace(selection, start=None, stop=None, locations=None if every else selection.locations)
+        return replace(selection, locations=None) if every else selection

@@ -6,8 +6,8 @@ Data is below data/1/ (the version of the protocol): answers of one address neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -91,18 +91,29 @@ class ShownTrace:
         self.samples = SampleData(self.trace, self.tiles)
         self.panels = PanelData(self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
 
+    @contextmanager
     def together(
         self, window: tuple[int, int], turns: AbstractContextManager[Any], calls: bool = False
-    ) -> AbstractContextManager[None]:
-        """Inside, the panels of a window, collective operations and rare calls are answered from one pass over the
-        events, if the window is the whole run. turns: is entered for the pass only, since requests take turns
-        themselves. calls: also reads all calls of the page's locations."""
+    ) -> Iterator[None]:
+        """Inside, the panels of a window, the findings of the run, collective operations and rare calls are answered
+        from one pass over the events, if the window is the whole run. turns: is entered for the pass and the diagnosis
+        only, since requests take turns themselves. calls: also reads all calls of the page's locations."""
+        from vtrace.analysis.findings.diagnosis_pass import DiagnosisPass  # the server begins without
+
         locations = self.rows.of("")
         of_window = Selection.of(*window, locations)
-        wanted = [(question, of_window) for question in self.panels.questions()]
+        asked = DiagnosisPass(self.trace, EVERYTHING, with_mpi=not self.trace.knows("critical_path"))
+        questions = [] if self.panels.is_diagnosed else asked.questions
+        wanted = [(question, EVERYTHING) for question in questions]
+        wanted += [(question, of_window) for question in self.panels.questions()]
         wanted += [(question, EVERYTHING) for question in self.data.questions()]
         wanted += [(self.store.question(), Selection.of(locations=locations))] * calls
-        return self.prepared.together(wanted, turns)
+        with self.prepared.together(wanted, turns):
+            if questions:
+                with turns:
+                    self.trace.diagnosis(EVERYTHING, known=asked)
+                    self.panels.keep_iterations()
+            yield
 
 
 class ViewerSite:

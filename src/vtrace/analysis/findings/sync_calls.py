@@ -91,7 +91,7 @@ class _SyncPart(SlicePart):
 
 class SyncCalls(KeptSlices[Answer]):
     """Keeps the calls of some regions with their call paths, and the events that end waits. One pass may have several
-    SyncCalls and RepeatedCalls, but no other KeptSlices."""
+    SyncCalls and RepeatedCalls, but no other KeptSlices that leaves out calls."""
 
     paths = True
     events: tuple[str, ...] = ()

@@ -189,7 +189,7 @@ class KeptSlices(Question[SlicePart, Answer]):
         return part
 
     def configure(self, replay: Replay) -> None:
-        replay.fields.want_slices = 1
+        replay.want_all_slices()
 
     def adopt(self, location: int, part: SlicePart) -> None:
         super().adopt(location, part)
