@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.analysis.table import Array
 
+_BATCH = 1 << 14
+"""Events in a batch: fewer than others have, since the writer's buffers share the processor's cache."""
+
 
 class WrittenScan:
     """Passes the events to several questions, as vtrace.analysis.scan does, but nothing is read.
@@ -41,7 +44,7 @@ class WrittenScan:
         """Gives the listener for the events of a location (row of trace.locations), which are written in this block."""
         scanning = self._scanning
         if not hasattr(self._thread, "batch"):
-            self._thread.batch, self._thread.replay = BatchBuffer(), scanning.replay()
+            self._thread.batch, self._thread.replay = BatchBuffer(_BATCH), scanning.replay()
         batch: BatchBuffer = self._thread.batch
         batch.begin(
             (self._trace.offset, self._trace.resolution),
