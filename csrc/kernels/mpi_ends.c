@@ -116,27 +116,27 @@ static void end_call(struct ends_finder *f, int64_t t)
 
 /* ---- Ends ---- */
 
-static int put(struct ends_finder *f, struct vt_mpi_end end)
+/* Inlined, so that the values are in registers: a copy of values that were just stored waits for the stores. */
+static inline __attribute__((always_inline)) void set(struct vt_mpi_end *here, const struct vt_mpi_end *end)
+{
+    here->peer = end->peer;
+    here->comm = end->comm;
+    here->tag = end->tag;
+    here->what = end->what;
+}
+
+static inline __attribute__((always_inline)) int put(struct ends_finder *f, struct vt_mpi_end end)
 {
     struct vt_mpi_finder *o = &f->out;
     if (!VT_ROOM(o->ends, o->nends + 1, &f->ends_room)) return 0;
-    end.enter = f->enter;
-    end.leave = f->now;
-    end.useful = f->entered_useful;
-    end.node = f->call ? f->call : f->node;
-    end.call = call_number(f);
-    o->ends[o->nends++] = end;
+    struct vt_mpi_end *here = &o->ends[o->nends++];
+    here->enter = f->enter;
+    here->leave = f->now;
+    here->useful = f->entered_useful;
+    here->node = f->call ? f->call : f->node;
+    here->call = call_number(f);
+    set(here, &end);
     return 1;
-}
-
-/* Writes an end to the place that was reserved for it. */
-static void fill(struct ends_finder *f, uint64_t place, struct vt_mpi_end end)
-{
-    struct vt_mpi_end *here = &f->out.ends[place];
-    here->peer = end.peer;
-    here->comm = end.comm;
-    here->tag = end.tag;
-    here->what = end.what;
 }
 
 static int remember(struct ends_finder *f, uint64_t request, uint32_t of)
@@ -216,7 +216,7 @@ static int received(struct ends_finder *f, const struct vt_detail *d)
     const uint64_t place = d->kind == VT_READ_MpiIrecv ? forget(f, d->words[3], OF_RECEIVE) : 0;
     if (!place) return put(f, end); /* blocking, or its post is on another thread or was not recorded */
     end.what = VT_CALL_POST;
-    fill(f, place - 1, end);
+    set(&f->out.ends[place - 1], &end); /* the place that was reserved for it */
     return put(f, (struct vt_mpi_end){.peer = end.peer, .tag = (uint32_t)place - 1, .what = VT_CALL_DONE});
 }
 
@@ -271,7 +271,7 @@ static int collective(struct ends_finder *f, const struct vt_detail *d)
     else end.peer = root == ROOT_SELF ? (uint32_t)f->out.process : process_of(f, comm, root);
     if (!aside) return put(f, end);
     end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_ASIDE | VT_CALL_BEGIN;
-    fill(f, place - 1, end);
+    set(&f->out.ends[place - 1], &end);
     end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_END;
     end.tag = (uint32_t)place - 1;
     return put(f, end);
@@ -437,17 +437,25 @@ static int move(struct ends_finder *f, int64_t t, uint32_t node)
    the next event that may be other than an Enter or Leave of a function outside of MPI. */
 static uint64_t pass_calls(struct ends_finder *f, const struct vt_batch *b, uint64_t i, uint64_t stop)
 {
-    const uint32_t *nodes = f->replay->nodes;
+    const uint32_t *nodes = f->replay->nodes, *call_of = f->call_of;
+    const int in_call = f->call != 0, want_times = f->out.want_times != 0;
+    int64_t *time_of = f->time_of, now = f->now;
+    uint64_t ntouched = f->ntouched;
     uint32_t node = f->node;
-    int64_t now = f->now;
     for (; i < stop; i++) {
-        if (nodes[i] == node) continue;
-        if (f->call || f->call_of[nodes[i]] || b->kind[i] == VT_READ_BufferFlush) break;
-        f->node = node;
-        spend(f, b->time[i] - now);
-        now = b->time[i];
-        node = nodes[i];
+        const uint32_t next = nodes[i];
+        if (next == node) continue;
+        if (in_call || call_of[next] || b->kind[i] == VT_READ_BufferFlush) break;
+        const int64_t ns = b->time[i] - now;
+        if (want_times && ns) {
+            if (!time_of[node]) f->touched[ntouched++] = node;
+            time_of[node] += ns;
+        }
+        now += ns;
+        node = next;
     }
+    f->out.useful += now - f->now;
+    f->ntouched = ntouched;
     f->node = node;
     f->now = now;
     return i;

@@ -506,35 +506,39 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
 static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
 {
     struct vt_replay *o = &r->out;
-    uint64_t next = next_rest(rest, b->count);
-    uint32_t node = o->depth ? o->stack[o->depth - 1].node : 0;
+    struct vt_checkpoint_call *stack = o->stack;
+    uint64_t next = next_rest(rest, b->count), depth = o->depth, deepest = o->deepest;
+    uint32_t node = depth ? stack[depth - 1].node : 0;
     if (r->flushing) return i;
     for (; i < b->count; i++) {
         const uint32_t region = b->ref[i], kind = b->kind[i];
         if (kind == VT_READ_Enter || kind == VT_READ_Leave) {
-            struct vt_checkpoint_call *f = &o->stack[o->depth];
             if (i == next || region >= r->known) break;
             if (kind == VT_READ_Enter) {
-                const uint32_t below = o->depth < r->frames_max ? path(r, node, region) : VT_NONE;
+                const uint32_t below = depth < r->frames_max ? path(r, node, region) : VT_NONE;
                 if (below == VT_NONE) break;
                 node = below;
-                *f = (struct vt_checkpoint_call){b->time[i], 0, 0, o->events + i + 1, region, node};
-                if (++o->depth > o->deepest) o->deepest = o->depth;
+                stack[depth++] = (struct vt_checkpoint_call){b->time[i], 0, 0, o->events + i + 1, region, node};
+                if (depth > deepest) deepest = depth;
                 r->open[region]++;
                 mark(r, region, 1);
             } else {
-                if (!o->depth || f[-1].region != region) break;
+                if (!depth || stack[depth - 1].region != region) break;
                 if (o->want_slices && (!o->slice_of || o->slice_of[region])) break;
-                end_in_tree(r, f - 1, --o->depth, b->time[i]);
-                node = o->depth ? f[-2].node : 0;
+                depth--;
+                end_in_tree(r, &stack[depth], depth, b->time[i]);
+                node = depth ? stack[depth - 1].node : 0;
             }
         } else if (kind == VT_READ_BufferFlush) break;
         else if (i == next) {
+            o->depth = depth;
             place(r, rest, i);
             next = next_rest(rest, b->count);
         }
         if (o->want_nodes) o->nodes[i] = node;
     }
+    o->depth = depth;
+    o->deepest = deepest;
     return i;
 }
 
