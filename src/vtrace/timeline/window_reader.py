@@ -18,7 +18,6 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
-from vtrace.io.sidecar.checkpoints import stack_of
 from vtrace.timeline.tiles import event_count
 from vtrace.timeline.window_events import WindowEvents, WindowRows, tables
 
@@ -108,28 +107,27 @@ class WindowReader:
         block = int(np.searchsorted(times, time)) - 1
         if block < 0 or self._tiles is None:
             return 0
-        return block * CHECKPOINT_BLOCK + int(np.searchsorted(self._tiles.block(location, block)[0]["time"], time))
+        return block * CHECKPOINT_BLOCK + int(self._tiles.block(location, block).time.searchsorted(time))
 
     def _checkpoint(self, location: int, place: int) -> Checkpoint:
         """A checkpoint by its place in the location; -1: the start of the location."""
         if place < 0 or self._tiles is None:
             return _START
-        checkpoints, calls = self._tiles.block(location, place // CHECKPOINT_BLOCK)
+        block = self._tiles.block(location, place // CHECKPOINT_BLOCK)
         place %= CHECKPOINT_BLOCK
-        number, time = int(checkpoints["number"][place]), int(checkpoints["time"][place])
-        return Checkpoint(number, time, stack_of(checkpoints, calls, place))
+        return Checkpoint(int(block.number[place]), int(block.time[place]), block.stack(place))
 
     def _number(self, location: int, place: int) -> int:
         """The number of a checkpoint's event. place: from 0."""
         assert self._tiles is not None
-        return int(self._tiles.block(location, place // CHECKPOINT_BLOCK)[0]["number"][place % CHECKPOINT_BLOCK])
+        return int(self._tiles.block(location, place // CHECKPOINT_BLOCK).number[place % CHECKPOINT_BLOCK])
 
     def _count(self, location: int) -> int:
         """The number of checkpoints of a location."""
         blocks = 0 if self._tiles is None else len(self._tiles.block_times(location))
         if not blocks or self._tiles is None:
             return 0
-        return (blocks - 1) * CHECKPOINT_BLOCK + len(self._tiles.block(location, blocks - 1)[0])
+        return (blocks - 1) * CHECKPOINT_BLOCK + len(self._tiles.block(location, blocks - 1))
 
     def _events_between(self, location: int, first: Checkpoint, stop: int) -> int:
         """An estimate of the number of events from a checkpoint to a time: too high by at most the events between two

@@ -8,9 +8,13 @@ checkpoints are differences from the one before, those of calls differences to t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
+from operator import gt, sub
+
 import numpy as np
 
-from vtrace.io.archive.reader_abi import CHECKPOINT, CHECKPOINT_CALL
+from vtrace.io.archive.reader_abi import CHECKPOINT_CALL
 from vtrace.io.common.arrays import Array
 
 _CHECKPOINT = {"number": np.uint64, "time": np.int64, "depth": np.uint32, "common": np.uint32}
@@ -34,41 +38,54 @@ def _differences(values: Array) -> Array:
     return np.concatenate([values[:1], values[1:] - values[:-1]])
 
 
-def unpack(text: bytes) -> tuple[Array, Array]:
-    """The arrays of pack. Raises ValueError for damage."""
-    counts = np.frombuffer(text, "<u4", 2).astype(np.int64).tolist()
-    if len(text) != 8 + sum(count * row for count, row in zip(counts, _ROW, strict=True)):
-        raise ValueError("length")
-    checkpoints, calls = np.zeros(counts[0], CHECKPOINT), np.zeros(counts[1], CHECKPOINT_CALL)
-    at = 8
-    for found, columns in ((checkpoints, _CHECKPOINT), (calls, _CALL)):
-        for name, kind in columns.items():
-            found[name] = np.frombuffer(text, kind, len(found), at)
-            at += found[name].nbytes
-    fresh = checkpoints["depth"].astype(np.int64) - checkpoints["common"]
-    deepest = np.concatenate([[0], checkpoints["depth"][:-1]])
-    if np.any(fresh < 0) or int(fresh.sum()) != len(calls) or np.any(checkpoints["common"] > deepest):
-        raise ValueError("depths")
-    for name in ("number", "time"):
-        checkpoints[name] = np.cumsum(checkpoints[name], dtype=checkpoints[name].dtype)
-    checkpoint = np.repeat(np.arange(len(checkpoints)), fresh)
-    calls["enter"] = checkpoints["time"][checkpoint] - calls["enter"]
-    calls["number"] = checkpoints["number"][checkpoint] - calls["number"]
-    return checkpoints, calls
+class CheckpointBlock:
+    """A block. number: (checkpoints,) the number of the event after each checkpoint; time: of the event before, ns.
+    Calls stay packed, since a window needs one stack of many."""
+
+    def __init__(self, text: bytes) -> None:
+        """text: of pack. Raises ValueError for damage."""
+        counts = np.frombuffer(text, "<u4", 2).tolist()
+        if len(text) != 8 + sum(count * row for count, row in zip(counts, _ROW, strict=True)):
+            raise ValueError("length")
+        checkpoints, at = _columns(text, _CHECKPOINT, counts[0], 8)
+        self._calls, _ = _columns(text, _CALL, counts[1], at)
+        depth, self._common = checkpoints["depth"].tolist(), checkpoints["common"].tolist()
+        self._ends = [*accumulate(map(sub, depth, self._common))]  # lists: arrays of so few rows are slower
+        if any(map(gt, self._common, depth)) or any(map(gt, self._common, [0, *depth])):
+            raise ValueError("depths")
+        if self._ends[-1:] != [counts[1]][: counts[0]] or (counts[1] and not counts[0]):
+            raise ValueError("calls")
+        self.number, self.time = (checkpoints[name].cumsum(dtype=_CHECKPOINT[name]) for name in ("number", "time"))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def stack(self, place: int) -> Array:
+        """CHECKPOINT_CALL: the open calls of a checkpoint, the outermost first."""
+        rows: list[int] = []  # of the calls, the innermost first
+        of: list[int] = []  # the checkpoint of each
+        wanted = self._ends[place] - (self._ends[place - 1] if place else 0) + self._common[place]
+        for at in range(place, -1, -1):
+            if not wanted:
+                break
+            if (common := self._common[at]) < wanted:
+                first = self._ends[at - 1] if at else 0
+                rows += range(first + wanted - common - 1, first - 1, -1)
+                of += [at] * (wanted - common)
+                wanted = common
+        row, checkpoint = np.array(rows[::-1], np.int64), np.array(of[::-1], np.int64)
+        found = np.zeros(len(row), CHECKPOINT_CALL)
+        for name in ("inside", "flushed", "region"):
+            found[name] = self._calls[name][row]
+        found["enter"] = self.time[checkpoint] - self._calls["enter"][row]
+        found["number"] = self.number[checkpoint] - self._calls["number"][row]
+        return found
 
 
-def stack_of(checkpoints: Array, calls: Array, place: int) -> Array:
-    """The open calls of a checkpoint of a block, the outermost first."""
-    fresh = checkpoints["depth"].astype(np.int64) - checkpoints["common"]
-    ends = np.cumsum(fresh)
-    parts: list[Array] = []
-    wanted = int(checkpoints["depth"][place])
-    for at in range(place, -1, -1):
-        common = int(checkpoints["common"][at])
-        if common < wanted:
-            first = int(ends[at] - fresh[at])
-            parts.append(calls[first : first + wanted - common])
-            wanted = common
-        if not wanted:
-            break
-    return np.concatenate([np.empty(0, CHECKPOINT_CALL), *reversed(parts)])
+def _columns(text: bytes, kinds: Mapping[str, type], count: int, at: int) -> tuple[dict[str, Array], int]:
+    """The columns that begin at a byte, as views, and the byte after them."""
+    found: dict[str, Array] = {}
+    for name, kind in kinds.items():
+        found[name] = np.frombuffer(text, kind, count, at)
+        at += found[name].nbytes
+    return found, at

@@ -23,7 +23,8 @@ from vtrace.errors import FormatError, TileDamageError
 from vtrace.io.common.arrays import Array
 from vtrace.io.common.schema import Prototypes, Schema, declare, library
 from vtrace.io.local.heads import open_file
-from vtrace.io.sidecar import checkpoints, sidecar
+from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.checkpoints import LARGEST, CheckpointBlock
 
 TILES = "tiles", 3
 """Name and version of the table."""
@@ -124,7 +125,7 @@ class TileFile:
         self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
         self._levels: dict[int, list[int]] = {}
-        self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}
+        self._blocks: dict[tuple[int, int], CheckpointBlock] = {}
         self._frames: dict[int, bytes] = {}
         self._lock = Lock()
         self._thread = local()
@@ -219,7 +220,7 @@ class TileFile:
 
     def _read(self, place: int, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
         """Unpacks a frame of checkpoints. Raises FormatError."""
-        return self._unpacked(place, self._frame(place, checkpoints.LARGEST), unpack)
+        return self._unpacked(place, self._frame(place, LARGEST), unpack)
 
     def _frame(self, place: int, most: int) -> bytes:
         """The text, of most bytes at most, of the frame of a place of the index. Raises FormatError."""
@@ -260,15 +261,15 @@ class TileFile:
             )  # fmt: skip
         return self._times[row]
 
-    def block(self, row: int, number: int) -> tuple[Array, Array]:
-        """The checkpoints of a block of a location, and their calls; see checkpoints.unpack. Raises FormatError."""
+    def block(self, row: int, number: int) -> CheckpointBlock:
+        """A block of a location's checkpoints. Raises FormatError."""
         with self._lock:
             found = self._blocks.get((row, number))
         if found is None:
             place = self._find(row, BLOCKS, number)
             if place is None:
                 raise TileDamageError(f"a block of checkpoints is missing in {DATA}", _REMEDY)
-            found = self._read(place, checkpoints.unpack)
+            found = self._read(place, CheckpointBlock)
             with self._lock:
                 _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
         return found
