@@ -199,6 +199,35 @@ def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
     assert told(trace, "omp_imbalance").loss_ns == 50
 
 
+def test_barriers_behind_two_locks(tmp_path: Path) -> None:
+    """Thread 1 waits 100 ns for one critical region and 20 ns for another one before the barrier in which thread 0 waits
+    for it: the wait there belongs to both in proportion."""
+    made = Foreign(tmp_path)
+    made.events(0, [(0, "Enter", 0), (104, "Enter", 3), (224, "Leave", 3), (500, "Leave", 0)])
+    made.events(1, [
+        (0, "Enter", 0), (0, "Enter", 1), (100, "Enter", 2), (101, "Leave", 2), (101, "Leave", 1), (102, "Enter", 4),
+        (122, "Enter", 5), (123, "Leave", 5), (123, "Leave", 4), (224, "Enter", 3), (224, "Leave", 3),
+        (500, "Leave", 0),
+    ])  # fmt: skip
+    made.begin_definitions()
+    made.machine(length=500)
+    for thread in range(2):
+        made.location(thread)
+    critical, block = _otf2.REGION_ROLE_CRITICAL.value, _otf2.REGION_ROLE_CRITICAL_SBLOCK.value
+    made.region(0, "!$omp parallel", PARALLEL, OPENMP)
+    named = (
+        ("critical a", critical),
+        ("block a", block),
+        ("barrier", BARRIER),
+        ("critical b", critical),
+        ("block b", block),
+    )
+    for row, (name, role) in enumerate(named, 1):
+        made.region(row, f"!$omp {name}", role, OPENMP)
+    found = [one for one in Trace(made.close()).diagnosis(Selection()).findings if one.kind == "lock"]
+    assert {one.region: one.loss_ns for one in found} == {"!$omp critical a": 200, "!$omp critical b": 40}
+
+
 def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
     """Thread 0 has a lock for writing from 10 to 400 ns. Thread 1 waits 300 ns for it, thread 2 comes later."""
     made, lock = Foreign(tmp_path), (PTHREAD, 7, 1)

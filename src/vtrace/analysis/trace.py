@@ -389,8 +389,8 @@ class Trace(Source):
         """The iterations of the run: iteration, begin, end (ns), time_ns (of the slowest process), mean_ns (of all),
         location (the slowest process's). An iteration is a call of the region with this name, or of the outermost call
         path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, its origin and
-        the rule by which it delimits iterations; .slow: pairs (first, last) of outliers; .drift: the last quarter by
-        the first one."""
+        the rule by which it delimits iterations; .slow: pairs (first, last) of numbers of outliers; .drift: the
+        last quarter by the first one."""
         return self.diagnosis(selection, region).iteration_table
 
     def diagnosis(

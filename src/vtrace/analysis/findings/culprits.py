@@ -10,7 +10,6 @@ import numpy as np
 
 from vtrace.analysis.findings.run_facts import RunFacts, location_text, locations_text
 from vtrace.analysis.findings.thread_waits import API, CRITICAL, EXPLICIT, IMPLICIT, MUTEX, THREAD_BARRIER
-from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up, group
 
@@ -56,12 +55,3 @@ def culprits_text(trace: Source, locations: list[int]) -> str:
         return location_text(trace, locations[0]) if locations else ""
     names = {*trace.locations["name"][locations].tolist()}
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"
-
-
-def behind_locks(waits: Table, barriers: Table, path: int) -> tuple[int, Table]:
-    """The ns that threads wait in barriers since others waited for locks before, and the waits for locks in the same
-    construct. path: of the barriers."""
-    regions, above = waits.paths["region"], int(waits.paths["parent"][path])
-    inside = outermost(waits.paths["parent"], regions == regions[above]) > 0 if above > 0 else regions >= 0
-    locks = waits.take(np.isin(waits["kind"], LOCKS) & inside[waits["path"]])
-    return int(barriers["locks_ns"].sum()) if locks.rows else 0, locks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.analysis.call_sites import Site, calls_of, site_of
-from vtrace.analysis.findings.culprits import BARRIERS, LOCKS, behind_locks, by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.culprits import LOCKS, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
@@ -98,21 +98,10 @@ def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int =
     )  # fmt: skip
 
 
-class _Behind:
-    """Waits in barriers for threads that waited for locks, which count in proportion to the waits for these locks."""
-
-    def __init__(self, waits: Table) -> None:
-        """waits: all of threads."""
-        self._rate = np.zeros(waits.paths.rows)
-        for barriers, path, _ in by_region(waits, *BARRIERS):
-            ns, locks = behind_locks(waits, barriers, path)
-            paths, share = np.unique(locks["path"]), ns / max(1, int(locks["time_ns"].sum()))
-            self._rate[paths] += share
-
-    def more(self, waits: Table) -> tuple[int, str]:
-        """The ns in barriers that belong to waits for locks, and words about these waits."""
-        more = round(float((self._rate[waits["path"]] * waits["time_ns"]).sum()))
-        return more, f", and {span(more)} in barriers for each other" * (more > 0)
+def _behind(waits: Table) -> tuple[int, str]:
+    """The ns in barriers that belong to waits for locks, and words about these waits."""
+    more = int(waits["behind_ns"].sum())
+    return more, f", and {span(more)} in barriers for each other" * (more > 0)
 
 
 @rule(
@@ -127,26 +116,25 @@ class _Behind:
 def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits for locks: by region; of pthreads with known calls or holders, by the call that waits."""
     facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
-    behind = _Behind(waits)
     known = single.take(single["kind"] == MUTEX)
     if np.any((known["site"] >= 0) | (known["hold_ns"] >= 0)):
         waits = waits.take(waits["kind"] != MUTEX)
         for mine in _Calls(facts, known).groups():
-            yield _of_holder(facts, mine, _Calls(facts, mine), behind=behind)
+            yield _of_holder(facts, mine, _Calls(facts, mine))
     for mine, path, _ in by_region(waits, *LOCKS):
-        more, words = behind.more(mine)
+        more, words = _behind(mine)
         text = _waiting(facts, mine, f"for the lock of {place_text(facts.trace, mine.paths, path)}") + words
         culprit = culprits_text(facts.trace, culprits_of(facts, mine))
         yield _finding(facts, "lock", mine, path, more=more, text=text, culprit=culprit)
 
 
-def _of_holder(facts: RunFacts, mine: Table, calls: _Calls, *, behind: _Behind) -> Finding:
+def _of_holder(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     """The finding about the waits in one call."""
     mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
     longest = int(np.argmax(mine["time_ns"]))
     path = int(mine["path"][longest])
     at, site = calls.call(int(mine["site"][longest]), path)
-    more, words = behind.more(mine)
+    more, words = _behind(mine)
     text = _waiting(facts, mine, f"for the lock {calls.lock(mine)}of {at}") + words
     thread = culprits_text(facts.trace, culprits_of(facts, mine))
     holds = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]

@@ -4,6 +4,7 @@ cause, and transfers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -246,7 +247,8 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
         names, place, source = sampled.names, sampled.text, sampled.source
-        select = f"path=*{names[-1]}*"  # with the time in functions that it calls
+        if sum(names[-1] in name for name in trace.regions["name"].tolist()) == 1:
+            select = f"path=*{names[-1]}*"  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
     text = _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
@@ -257,7 +259,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     elif asleep:
         evidence = ("diagnose", "--about", "processor")
     elif select:
-        evidence = (*evidence, "--select", select.replace(",", "?"))  # a comma separates patterns
+        evidence = (*evidence, "--select", re.sub(r"[,[]", "?", select))  # they separate and begin patterns
     locations = np.unique(answers.waits["location"][rows])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],

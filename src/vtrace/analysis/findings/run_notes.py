@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
+from vtrace.analysis.findings.sleeping_calls import is_for_interpreter
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
@@ -160,8 +161,8 @@ def _processes_to_record(facts: RunFacts) -> str:
 def _locks_to_record(facts: RunFacts) -> str:
     """Words about threads that run less than they could outside of recorded waits and known calls that sleep, if locks
     were not recorded: whether these threads wait for locks, sleep, or wait for data is unknown. OpenMP's threads wait
-    between parallel regions. The longest sleep of a thread does not count: threads of libraries have nothing to do from
-    some time on."""
+    between parallel regions. The longest sleep of a thread does not count, nor do waits until a time: threads of
+    libraries have nothing to do from some time on, or look for work now and then."""
     trace = facts.trace
     settings = trace.vtrace.get("SETTINGS", {})
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
@@ -173,10 +174,14 @@ def _locks_to_record(facts: RunFacts) -> str:
     rows = [row for row in facts.rows if row not in others]
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
-    asleep = facts.blocked.within() * (facts.asleep_at_work & facts.blocked.is_known)
-    known = known + np.bincount(facts.blocked.location, asleep, trace.locations.rows)
-    unasked = facts.blocked.within() * ~(facts.asleep_at_work & facts.blocked.is_known | facts.blocked.is_for_lock)
-    np.maximum.at(longest := np.zeros(trace.locations.rows), facts.blocked.location, unasked)
+    blocked = facts.blocked
+    serves = [
+        timed and not is_for_interpreter(site) for timed, site in zip(blocked.is_timed, blocked.sites, strict=True)
+    ]
+    is_known = facts.asleep_at_work & blocked.is_known | np.array(serves, bool)
+    known = known + np.bincount(blocked.location, blocked.within() * is_known, trace.locations.rows)
+    np.maximum.at(longest := np.zeros(trace.locations.rows), blocked.location,
+                  blocked.within() * ~(is_known | blocked.is_for_lock))  # fmt: skip
     coverage = trace.coverage()
     cpu = (coverage["user"] + coverage["system"]) * 1e9
     idle, waiting = 0.0, 0

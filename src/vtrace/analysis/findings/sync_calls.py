@@ -31,7 +31,8 @@ _MOST = 4_000_000
 class Waits:
     """Single waits: columns of one length, like the columns of Trace.thread_waits; time: ns. since, partner_since: from
     then until `until` the location and its partner did the work whose difference is the wait (ns); None: unknown.
-    processor_ns, locks_ns: the part of each wait that waits of the partner explain, for a processor and for locks."""
+    processor_ns, locks_ns: the part of each wait that waits of the partner explain, for a processor and for locks.
+    behind_ns: of a wait for a lock, the waits in barriers that this wait explains."""
 
     kind: Array
     path: Array
@@ -44,6 +45,7 @@ class Waits:
     until: Array | None = None
     processor_ns: Array | None = None
     locks_ns: Array | None = None
+    behind_ns: Array | None = None
 
 
 class _SyncPart(SlicePart):
@@ -170,14 +172,14 @@ class SyncCalls(KeptSlices[Answer]):
 def add_up_waits(
     found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], *, lines: list[str]
 ) -> Table:
-    """The table of SyncCalls.table. lines: about waits that are left out. With processor_ns and locks_ns if any waits
-    have these."""
+    """The table of SyncCalls.table. lines: about waits that are left out. With processor_ns, locks_ns,
+    behind_ns if any waits have these."""
     names = ("kind", "path", "location", "partner", "partner_path")
     columns = {name: np.concatenate([np.empty(0, np.int64), *(getattr(w, name) for w in found)]) for name in names}
     time = np.concatenate([np.empty(0, np.int64), *(w.time for w in found)])
     first, member = group(list(columns.values()))
     sums = {"time_ns": add_up(member, time, len(first)), "count": np.bincount(member, minlength=len(first))}
-    for name in ("processor_ns", "locks_ns"):
+    for name in ("processor_ns", "locks_ns", "behind_ns"):
         parts = [getattr(waits, name) for waits in found]
         if any(part is not None for part in parts):
             known = [np.zeros(len(w.time), np.int64) if p is None else p for w, p in zip(found, parts, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, USER
-from vtrace.analysis.findings.culprits import BARRIERS, behind_locks, by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.culprits import BARRIERS, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
@@ -112,7 +112,7 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     for waits, path, _ in by_region(diagnosis.thread_waits, *BARRIERS):
         culprits = culprits_of(facts, waits)
-        behind, _ = behind_locks(diagnosis.thread_waits, waits, path)
+        behind = int(waits["locks_ns"].sum())
         loss = span(int(waits["time_ns"].sum()) - behind)
         longer = _longer_text(facts, waits, path, culprits)
         work = f" in {longer}" * bool(longer)

@@ -74,7 +74,7 @@ def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: A
 
 class ThreadWaits(SyncCalls[Table]):
     """Answers Trace.thread_waits for the waits of threads. lock_waits: the single waits for locks and conditions
-    (lock_waits.table), after the answer; with processor_ns after with_idle_threads."""
+    (lock_waits.table), with behind_ns, after the answer; with processor_ns after with_idle_threads."""
 
     kinds = frozenset(_EVENTS)
     events = _EVENTS
@@ -102,9 +102,10 @@ class ThreadWaits(SyncCalls[Table]):
         writes = np.isin(self.trace.regions["name"].astype(str), _WRITES)
         locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
-        self.lock_waits = table([*locked, *signalled], paths)
         barriers, of_criticals, of_single = _barriers(calls), _criticals(calls), _of_single(table(locked, paths))
-        barriers.locks_ns = _explained_by_locks(barriers, of_criticals, of_single)
+        of_criticals.behind_ns, of_single.behind_ns = behind = _explain_by_locks(barriers, of_criticals, of_single)
+        behind_ns = np.append(behind[1], np.zeros(len(signalled), np.int64))
+        self.lock_waits = Table({**table([*locked, *signalled], paths), "behind_ns": behind_ns}, paths=paths)
         found = [
             barriers, of_criticals,
             *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
@@ -137,27 +138,30 @@ def _explained(facts: RunFacts, waits: Waits) -> Array:
     return found
 
 
-def _explained_by_locks(barriers: Waits, *locks: Waits) -> Array:
-    """(waits,) ns of each wait in a barrier that the partner's waits for locks explain, above those of the location,
-    since the barrier before."""
-    if barriers.since is None or barriers.partner_since is None or barriers.until is None:
-        return np.zeros(len(barriers.time), np.int64)
+def _explain_by_locks(barriers: Waits, *locks: Waits) -> list[Array]:
+    """Sets locks_ns of the waits in barriers: what the partner waited for locks since the barrier before, above what
+    the location did. Returns behind_ns of the waits for locks: the parts of these waits in barriers."""
     location, time = (np.concatenate([getattr(each, name) for each in locks]) for name in ("location", "time"))
     begin = np.concatenate([np.empty(0, np.int64) if each.since is None else each.since for each in locks])
     order = np.lexsort((begin, location))
-    sums = np.append(0, np.cumsum(time[order]))
-    until = np.maximum(barriers.until, 0)
-    width = int(max([0, *begin, *until])) + 1  # times of all locations as disjoint ranges of one axis
-    axis = location[order] * width + begin[order]
-
-    def locked(at: Array, since: Array) -> Array:
-        first, last = (np.searchsorted(axis, at * width + each) for each in (np.maximum(since, 0), until))
-        waited: Array = sums[last] - sums[first]
-        return waited
-
-    theirs, own = locked(barriers.partner, barriers.partner_since), locked(barriers.location, barriers.since)
-    found: Array = np.clip(theirs - own, 0, barriers.time)
-    return found
+    behind, barriers.locks_ns = np.zeros(len(time)), np.zeros(len(barriers.time), np.int64)
+    if barriers.since is not None and barriers.partner_since is not None and barriers.until is not None:
+        until = np.maximum(barriers.until, 0)
+        width = 1 + max(int(begin.max(initial=0)), int(until.max(initial=0)))
+        axis = location[order] * width + begin[order]  # times of all locations as disjoint ranges of one axis
+        sums = np.append(0, np.cumsum(time[order]))
+        own, theirs = (
+            [np.searchsorted(axis, at * width + when) for when in (np.maximum(since, 0), until)]
+            for at, since in ((barriers.location, barriers.since), (barriers.partner, barriers.partner_since))
+        )
+        waited = sums[theirs[1]] - sums[theirs[0]]
+        barriers.locks_ns = np.clip(waited - (sums[own[1]] - sums[own[0]]), 0, barriers.time)
+        rate = np.zeros(len(time) + 1)  # of the ns of each wait for a lock
+        for edge, sign in zip(theirs, (1, -1), strict=True):
+            np.add.at(rate, edge, sign * barriers.locks_ns / np.maximum(1, waited))
+        behind[order] = np.rint(np.cumsum(rate)[:-1] * time[order])
+    ends = np.cumsum([len(each.time) for each in locks])[:-1]
+    return np.split(behind.astype(np.int64), ends)
 
 
 def _with_one_barrier(calls: Array, paths: Table, trace: Source) -> tuple[Array, Table]:

@@ -62,8 +62,10 @@ export function installBar(app) {
     fill(byId('status'), parts.join(' \u00b7 '));
   };
   app.afterDraw = status;
+  const keep = () => store.state.colour === 'counter' && !store.state.curve && store.set({curve: counters[0] ?? ''});
+  keep();
   store.subscribe((now) => {
-    if (now.colour === 'counter' && !now.curve) store.set({curve: counters[0] ?? ''});
+    keep();
     if (document.activeElement !== search) search.value = now.search;
     for (const [key, select] of menus) select.value = now[key];
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
