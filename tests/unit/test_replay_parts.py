@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.build.parallel import in_threads
-from support.synthetic_runs.random_mpi import archive, program
+from support.synthetic_runs.random_mpi import archive, many_comms, program
 from vtrace.analysis import shared_scan
 from vtrace.analysis.questions import replay_parts
 from vtrace.analysis.questions.mpi_replay import Replayed
@@ -79,6 +79,15 @@ def test_parts_that_depend_on_each_other(
     path = archive(tmp_path / "one", program(seed, ranks=5, steps=400, causal=causal))
     found = replay(Trace(path))
     assert divided.pop() > 1 or not causal
+    monkeypatch.setattr(replay_parts, "_PARTS", 1)
+    same(found, replay(Trace(path)))
+
+
+def test_meeting_before_the_part(divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that uses many communicators forgets the meeting at the start of the part."""
+    path = archive(tmp_path / "one", many_comms(9, 100), evens=9)
+    found = replay(Trace(path))
+    assert divided.pop() > 3
     monkeypatch.setattr(replay_parts, "_PARTS", 1)
     same(found, replay(Trace(path)))
 
