@@ -108,13 +108,14 @@ def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: 
         finally:
             shared_scan.dismiss(ranks)
 
-    for size in (2, 3):
+    def check(size: int) -> None:
         found = in_threads(size, work)[0]
         assert found is not None
         for name in ("waits", "critical", "delays", "totals"):
             assert getattr(found, name).tobytes() == getattr(alone, name).tobytes()
-    assert divided == [divided[0]] * 3
+
+    check(2)
+    check(3)
     monkeypatch.setattr(replay_parts, "opened", lambda offer: None)
-    found = in_threads(2, work)[0]
-    assert found is not None
-    same(found, alone)
+    check(2)
+    assert divided == [divided[0]] * 4
