@@ -134,9 +134,10 @@ def _read(place: Any, first: int, count: int) -> Array:
 def _ends_near(place: Any, moment: int) -> tuple[int, Array]:
     """Ends of a location around the first that starts at a moment (ns) or later, and the place of the first of them."""
     count, low, begin, end = int(place["count"]), 0, int(place["first"]), int(place["last"])
-    high = count
-    while True:
-        part = min(max(0.0, (moment - begin) / max(1, end - begin)), 1.0)
+    high, bisects = count, False
+    while True:  # every other step bisects, since ends may be uneven in time
+        part = 0.5 if bisects else min(max(0.0, (moment - begin) / max(1, end - begin)), 1.0)
+        bisects = not bisects
         at = max(0, min(low + int((high - low) * part) - _NEAR // 2, count - _NEAR))
         ends = _read(place, at, _NEAR)
         enters = ends["enter"]
@@ -200,7 +201,7 @@ def _cuts(places: Array, comms: Comms) -> list[_Cut]:
 
 
 def _part(places: Array, rows: Array, before: _Cut | None, after: _Cut | None, *, causes: bool) -> Array:
-    """The places for the part between two cuts (None: start or end of the run). rows: of the locations with ends."""
+    """The places for the part between two cuts (None: start or end of the run). rows: of the locations to replay."""
     found = places.copy()
     if before:
         found["begin"][rows], found["start"][rows] = before.at, before.ends["leave"]
@@ -218,9 +219,9 @@ def _part(places: Array, rows: Array, before: _Cut | None, after: _Cut | None, *
 
 
 def replayed(trace: Source, comms: Comms, job: Matching, places: Array, *, paths: Sequence[Array]) -> Matched:
-    """Replays all ends. paths: the arrays that places names in `joined`. Ranks share the parts if they can read the
-    ends. Raises MemoryError, VtraceError."""
-    rows = np.flatnonzero(places["count"])
+    """Replays all ends of known processes. paths: the arrays that places names in `joined`. Ranks share the parts if
+    they can read the ends. Raises MemoryError, VtraceError."""
+    rows = np.flatnonzero((places["count"] > 0) & (places["process"] < comms.fields.nprocesses))
     is_whole = job.bounds == EVERYTHING.bounds and not job.calls and job.faster is None
     cuts = _cuts(places[rows], comms) if is_whole else []
     if not cuts:
@@ -286,7 +287,7 @@ def _take_parts(  # noqa: PLR0917
 
 
 def _joined(parts: Sequence[Matched], rows: Array, cuts: Sequence[_Cut]) -> Matched:
-    """The results of the whole run. rows: of the locations with ends."""
+    """The results of the whole run. rows: of the locations to replay."""
     places = parts[-1].places
     before = 0  # the ideal time at the start of a part is that of all locations
     for part, cut in zip(parts, cuts, strict=False):
