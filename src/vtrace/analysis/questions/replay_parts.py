@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -264,7 +264,7 @@ def _depend(found: dict[int, Matched], last: int) -> bool:
 
 
 def _take_parts(  # noqa: PLR0917
-    trace: Source, ranks: Ranks, threads: int, comms: Comms, job: Matching, offers: dict[int, Offer],
+    _: Callable[[], Source], ranks: Ranks, threads: int, comms: Comms, job: Matching, offers: dict[int, Offer],
     paths: dict[int, Array], parts: Sequence[Array],
 ) -> dict[int, Matched]:  # fmt: skip
     """Replays this rank's parts. Returns on rank 0 those of all ranks, by number, but none of ranks that cannot open
