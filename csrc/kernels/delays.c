@@ -92,13 +92,14 @@ static void find_first(struct delays *d, struct stretch *s, uint32_t sent)
     if (last->call == s->meet && !ends_by_meeting(d, s, last)) s->first = s->meet;
 }
 
-/* Adds or subtracts the times of a stretch. */
+/* Adds or subtracts the times of a stretch. The waits of a stretch that starts before the part are unknown. */
 static int compare(struct delays *d, const struct stretch *s)
 {
     const struct vt_matcher *o = d->r->out;
     const struct vt_location_ends *place = &o->places[s->location];
     const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
     uint64_t first = s->first;
+    d->r->out->crossing += first < place->times_begin;
     if (s->call > LOOK_BACK && first < s->call - LOOK_BACK) first = s->call - LOOK_BACK;
     for (uint64_t n; first < s->call; first += n) {
         const struct vt_path_time *times = vt_times_at(d->r, s->location, first, &n);

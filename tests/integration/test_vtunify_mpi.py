@@ -118,6 +118,18 @@ def test_findings(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     assert stored.read_bytes() == (tmp_path / "alone.trace" / "vtrace" / "findings").read_bytes()
 
 
+NOTES_PARTS = """
+import os
+from vtrace.analysis.questions import replay_parts
+whole = replay_parts.match
+def match(comms, job, places):
+    with open({!r}, "a", buffering=1) as file:
+        file.write(f"{{os.getpid()}} {{places['begin'].max() > 0}}\\n")
+    return whole(comms, job, places)
+replay_parts.match = match
+"""
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_findings_of_a_long_run(mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     """Ranks share the replay of the messages of a run of 430 000 ends, and find what one thread finds."""
@@ -126,8 +138,12 @@ def test_findings_of_a_long_run(mpich: Mpi, ranks: int, tmp_path: Path) -> None:
         tmp_path,
     )
     unify(tmp_path, "-k", "-j", "1", "--diagnose", "-o", "alone", "s")
-    unify_mpi(mpich, tmp_path, "-k", "--diagnose", "-o", tmp_path / "all", "s", ranks=ranks)
+    notes = injected(tmp_path / "notes", NOTES_PARTS.format(str(tmp_path / "parts")))
+    unify_mpi(mpich, tmp_path, "-k", "--diagnose", "-o", tmp_path / "all", "s", ranks=ranks, **notes)
     assert_same(tmp_path / "alone.trace", tmp_path / "all.trace")
+    parts = [line.split() for line in (tmp_path / "parts").read_text().splitlines()]
+    assert len({process for process, _ in parts}) == ranks
+    assert [is_later for _, is_later in parts].count("False") == 1, "the run was also replayed whole"
 
 
 def findings_in(text: str) -> list[str]:

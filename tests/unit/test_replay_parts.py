@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from support.build.parallel import in_threads
-from support.synthetic_runs.random_mpi import archive, program
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.synthetic_runs.random_mpi import archive, many_comms, program
 from vtrace.analysis import shared_scan
 from vtrace.analysis.questions import replay_parts
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.selection import EVERYTHING
 from vtrace.analysis.table import Array
 from vtrace.analysis.trace import Trace
+from vtrace.io.archive.reader_abi import MPI_END, PLACE
 from vtrace.parallel.ranks import Ranks
 
 
@@ -83,6 +86,34 @@ def test_parts_that_depend_on_each_other(
     same(found, replay(Trace(path)))
 
 
+def test_meeting_before_the_part(divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that uses many communicators forgets the meeting at the start of the part."""
+    path = archive(tmp_path / "one", many_comms(9, 100), evens=9)
+    found = replay(Trace(path))
+    assert divided.pop() > 3
+    monkeypatch.setattr(replay_parts, "_PARTS", 1)
+    same(found, replay(Trace(path)))
+
+
+def test_location_without_process(divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replay leaves out a location of a damaged archive; the others divide the run."""
+    write = Foreign.define
+
+    def define(to: Foreign, name: str, *values: Any) -> None:
+        *head, last = values
+        if name == "Group":
+            last = [row for row in last if row != 5]
+        write(to, name, *head, UNDEFINED if name == "Location" and last == 5 else last)
+
+    monkeypatch.setattr(Foreign, "define", define)
+    events = program(1, ranks=5, steps=400, causal=True, settled=True)
+    path = archive(tmp_path / "one", events | {5: events[4]})
+    found = replay(Trace(path))
+    assert divided.pop() > 3
+    monkeypatch.setattr(replay_parts, "_PARTS", 1)
+    same(found, replay(Trace(path)))
+
+
 def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sums of any number of ranks are equal to the last bit, also where a rank cannot open the files."""
     path = archive(tmp_path / "one", program(1, ranks=5, steps=400, causal=True, settled=True))
@@ -99,13 +130,34 @@ def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: 
         finally:
             shared_scan.dismiss(ranks)
 
-    for size in (2, 3):
+    def check(size: int) -> None:
         found = in_threads(size, work)[0]
         assert found is not None
         for name in ("waits", "critical", "delays", "totals"):
             assert getattr(found, name).tobytes() == getattr(alone, name).tobytes()
-    assert divided == [divided[0]] * 3
+
+    check(2)
+    check(3)
     monkeypatch.setattr(replay_parts, "opened", lambda offer: None)
-    found = in_threads(2, work)[0]
-    assert found is not None
-    same(found, alone)
+    check(2)
+    assert divided == [divided[0]] * 4
+
+
+def test_a_time_is_found_in_few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nearly all ends are in a small part of the run."""
+    reads, read = list[int](), replay_parts._read
+
+    def counted(place: Array, first: int, count: int) -> Array:
+        reads.append(first)
+        return read(place, first, count)
+
+    monkeypatch.setattr(replay_parts, "_read", counted)
+    ends = np.zeros(1 << 16, MPI_END)
+    ends["enter"] = np.arange(len(ends)) + np.exp2(np.arange(len(ends)) / 1100).astype(np.int64)
+    place = np.zeros(1, PLACE)
+    place["ends"], place["count"], place["last"] = ends.ctypes.data, len(ends), ends["enter"][-1]
+    for row in range(500, len(ends), 1000):
+        reads.clear()
+        at, found = replay_parts._ends_near(place[0], int(ends["enter"][row]))
+        assert row in range(at, at + len(found))
+        assert len(reads) <= 2 * 10 + 2

@@ -102,3 +102,28 @@ def test_archive_is_gone(tmp_path: Path) -> None:
 
     first, second = in_threads(2, work)
     assert first == second != ""
+
+
+def test_a_rank_that_cannot_open_the_archive(tmp_path: Path) -> None:
+    """The rank helps with work that needs no archive; a pass fails on all ranks."""
+    trace = vtrace.open(archive(tmp_path / "random.trace", program(3, ranks=6)))
+
+    def work(ranks: Ranks) -> str:
+        try:
+            if ranks.root:
+                trace.ranks = ranks
+                assert shared_scan.share(trace, _sum_of_ranks) == 1
+                trace.profile()
+            else:
+                shared_scan.serve(ranks, 1, lambda: vtrace.open(tmp_path / "other.trace"))
+        except VtraceError as error:
+            return str(error)
+        return ""
+
+    first, second = in_threads(2, work)
+    assert first == second
+    assert "other.trace" in first
+
+
+def _sum_of_ranks(_: object, ranks: Ranks, threads: int) -> int:
+    return ranks.total([ranks.rank])[0]

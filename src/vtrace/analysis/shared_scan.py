@@ -9,6 +9,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vtrace.analysis.question import AnyQuestion
@@ -29,11 +30,10 @@ _SENDERS, _PIECE = 8, 8 << 20
 def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
     """On a rank other than 0: takes part in the passes over a source, with this number of threads, until rank 0 calls
     dismiss. opened: opens the source, at the first pass."""
-    trace: Source | None = None
+    source = cache(opened)
     while asked := ranks.first(lambda: b""):
-        trace = trace or opened()
         work, *arguments = pickle.loads(asked)
-        work(trace, ranks, threads, *arguments)
+        work(source, ranks, threads, *arguments)
 
 
 def dismiss(ranks: Ranks) -> None:
@@ -42,10 +42,10 @@ def dismiss(ranks: Ranks) -> None:
 
 
 def share(trace: Source, work: Callable[..., Shared], *arguments: Any) -> Shared:
-    """On rank 0: all ranks work with their trace, the ranks, their threads and these arguments; the others serve.
-    Returns rank 0's result."""
+    """On rank 0: all ranks work with a function that returns their trace, the ranks, their threads and these arguments;
+    the others serve. Returns rank 0's result."""
     trace.ranks.first(lambda: pickle.dumps((work, *arguments)))
-    return work(trace, trace.ranks, trace.threads or 1, *arguments)
+    return work(lambda: trace, trace.ranks, trace.threads or 1, *arguments)
 
 
 def ask(
@@ -62,9 +62,10 @@ def ask(
 
 
 def _take_part(  # noqa: PLR0917
-    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], selection: Selection
+    source: Callable[[], Source], ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], selection: Selection
 ) -> Pass:
     """Reads this rank's locations, and gives all parts to rank 0."""
+    trace = ranks.together(source)
     own = _shares(trace, selection.all_rows(trace), ranks.size)[ranks.rank]
     met: Pass = ranks.together(lambda: scan(trace, questions, replace(selection, locations=tuple(own)), jobs=threads))
     collect(ranks, questions, own, met)

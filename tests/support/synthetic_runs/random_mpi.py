@@ -118,6 +118,28 @@ def _message(rng: random.Random, sender: Rank, receiver: Rank, causal: bool) -> 
         receiver.pending.append(("MpiIrecv", sender.rank, 0, tag, 8, number))
 
 
+def many_comms(evens: int, steps: int) -> dict[int, list[tuple[Any, ...]]]:
+    """The events of 3 ranks. In each step: a barrier of all, one on each communicator of the even ranks, and a message
+    from rank 1 that rank 0 waits for."""
+    rng = random.Random(1)
+    everyone = [Rank(rank, rng, rng.randint(0, 100)) for rank in range(3)]
+    for _ in range(steps):
+        for comm in range(1 + evens):
+            _barrier(everyone if comm == 0 else everyone[::2], comm)
+        everyone[1].now = everyone[0].now
+        sent = everyone[1].call("MPI_Send", ("MpiSend", 0, 0, 0, 8))
+        everyone[0].call("MPI_Recv", ("MpiRecv", 1, 0, 0, 8), ready=sent)
+    for rank in everyone:
+        rank.events.append((rank._pass(50), "Leave", 0))
+    return {rank.rank: rank.events for rank in everyone}
+
+
+def _barrier(ranks: Sequence[Rank], comm: int) -> None:
+    ready = max(rank.now for rank in ranks) + _LATER
+    for rank in ranks:
+        rank.call("MPI_Barrier", ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, comm, UNDEFINED, 0, 0), ready=ready)
+
+
 def _collective(rng: random.Random, ranks: list[Rank], causal: bool) -> None:
     comm = rng.randint(0, 1)
     members = ranks if comm == 0 else ranks[::2]
@@ -137,10 +159,11 @@ def _collective(rng: random.Random, ranks: list[Rank], causal: bool) -> None:
 
 def archive(
     where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0, counters: Sequence[str] = (),
-    work_role: int = 1,
+    work_role: int = 1, *, evens: int = 1,
 ) -> Path:  # fmt: skip
-    """Writes an archive of the events of ranks: communicator 0 of all, 1 of the even ones; counters: the members of
-    metric class 0, whole numbers from the start on; work_role: OTF2's role of region work. Returns its anchor."""
+    """Writes an archive of the events of ranks: communicator 0 of all, 1 to evens of the even ones; counters: the
+    members of metric class 0, whole numbers from the start on; work_role: OTF2's role of region work. Returns its
+    anchor."""
     made = Foreign(where)
     for rank, each in events.items():
         made.events(rank, each)
@@ -157,7 +180,8 @@ def archive(
     made.define("Group", 1, "", 5, MPI_PARADIGM, 0, everyone)
     made.define("Group", 2, "", 5, MPI_PARADIGM, 0, everyone[::2])
     made.define("Comm", 0, "MPI_COMM_WORLD", 1, UNDEFINED, 0)
-    made.define("Comm", 1, "even", 2, 0, 0)
+    for number in range(1, 1 + evens):
+        made.define("Comm", number, "even", 2, 0, 0)
     for number, name in enumerate(counters):
         made.define("MetricMember", number, name, "", 0, 0, _otf2.TYPE_UINT64.value, 0, 0, "#")
     if counters:

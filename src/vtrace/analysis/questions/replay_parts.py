@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _PART, _PARTS, _LEAST = 1 << 17, 16, 1 << 10
 """The least number of ends in a part, the most parts, and the least number of ends of a location in a part."""
+_THREADS = 4
+"""The most parts to replay at the same time in a process: each has up to 40 MiB of buffers."""
 _NEAR, _TRIES = 64, 8
 """Ends of a location to read at a time, and how many collectives may divide the run near a place."""
 _COUNTS = "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed length jumps".split()
@@ -132,9 +134,10 @@ def _read(place: Any, first: int, count: int) -> Array:
 def _ends_near(place: Any, moment: int) -> tuple[int, Array]:
     """Ends of a location around the first that starts at a moment (ns) or later, and the place of the first of them."""
     count, low, begin, end = int(place["count"]), 0, int(place["first"]), int(place["last"])
-    high = count
-    while True:
-        part = min(max(0.0, (moment - begin) / max(1, end - begin)), 1.0)
+    high, bisects = count, False
+    while True:  # every other step bisects, since ends may be uneven in time
+        part = 0.5 if bisects else min(max(0.0, (moment - begin) / max(1, end - begin)), 1.0)
+        bisects = not bisects
         at = max(0, min(low + int((high - low) * part) - _NEAR // 2, count - _NEAR))
         ends = _read(place, at, _NEAR)
         enters = ends["enter"]
@@ -198,7 +201,7 @@ def _cuts(places: Array, comms: Comms) -> list[_Cut]:
 
 
 def _part(places: Array, rows: Array, before: _Cut | None, after: _Cut | None, *, causes: bool) -> Array:
-    """The places for the part between two cuts (None: start or end of the run). rows: of the locations with ends."""
+    """The places for the part between two cuts (None: start or end of the run). rows: of the locations to replay."""
     found = places.copy()
     if before:
         found["begin"][rows], found["start"][rows] = before.at, before.ends["leave"]
@@ -216,9 +219,9 @@ def _part(places: Array, rows: Array, before: _Cut | None, after: _Cut | None, *
 
 
 def replayed(trace: Source, comms: Comms, job: Matching, places: Array, *, paths: Sequence[Array]) -> Matched:
-    """Replays all ends. paths: the arrays that places names in `joined`. Ranks share the parts if they can read the
-    ends. Raises MemoryError, VtraceError."""
-    rows = np.flatnonzero(places["count"])
+    """Replays all ends of known processes. paths: the arrays that places names in `joined`. Ranks share the parts if
+    they can read the ends. Raises MemoryError, VtraceError."""
+    rows = np.flatnonzero((places["count"] > 0) & (places["process"] < comms.fields.nprocesses))
     is_whole = job.bounds == EVERYTHING.bounds and not job.calls and job.faster is None
     cuts = _cuts(places[rows], comms) if is_whole else []
     if not cuts:
@@ -231,30 +234,41 @@ def replayed(trace: Source, comms: Comms, job: Matching, places: Array, *, paths
         offers = {number: offered(number) for number in distinct(places["file"][rows]).tolist()}
         found = share(trace, _take_parts, comms, job, offers, {array.ctypes.data: array for array in paths}, parts)
     else:
-        found = _match_all(comms, job, parts, trace.threads)
-    if len(found) < len(parts) or any(part.needs for part in found) or any(part.leaves for part in found[:-1]):
+        found = {}
+    if not _depend(found, len(cuts)):
+        missing = {number: part for number, part in enumerate(parts) if number not in found}
+        found |= _match_all(comms, job, missing, trace.threads, last=len(cuts))
+    if _depend(found, len(cuts)):
         return match(comms, job, places)
-    return _joined(found, rows, cuts)
+    return _joined([found[number] for number in range(len(parts))], rows, cuts)
 
 
-def _match_all(comms: Comms, job: Matching, parts: Sequence[Array], threads: int | None) -> list[Matched]:
-    """Replays parts, until one depends on another."""
-    found: list[Matched] = []
-    threads = min(threads or len(os.sched_getaffinity(0)), len(parts))
+def _match_all(
+    comms: Comms, job: Matching, parts: dict[int, Array], threads: int | None, *, last: int
+) -> dict[int, Matched]:
+    """Replays parts (by number), until one depends on another. last: the number of the run's last part."""
+    found: dict[int, Matched] = {}
+    numbers, threads = [*parts], min(threads or len(os.sched_getaffinity(0)), len(parts), _THREADS)
     with ThreadPoolExecutor(max(1, threads)) as pool:
         for first in range(0, len(parts), max(1, threads)):
-            found += pool.map(partial(match, comms, job), parts[first : first + threads])
-            if any(part.needs or part.leaves for part in found[:-1]):
+            now = numbers[first : first + threads]
+            found |= zip(now, pool.map(partial(match, comms, job), [parts[number] for number in now]), strict=True)
+            if _depend(found, last):
                 break
     return found
 
 
+def _depend(found: dict[int, Matched], last: int) -> bool:
+    """True if a part depends on another."""
+    return any(part.needs or (part.leaves and number < last) for number, part in found.items())
+
+
 def _take_parts(  # noqa: PLR0917
-    trace: Source, ranks: Ranks, threads: int, comms: Comms, job: Matching, offers: dict[int, Offer],
+    _: Callable[[], Source], ranks: Ranks, threads: int, comms: Comms, job: Matching, offers: dict[int, Offer],
     paths: dict[int, Array], parts: Sequence[Array],
-) -> list[Matched]:  # fmt: skip
-    """Replays this rank's parts. Returns on rank 0 those of all ranks, but none of ranks that cannot open the files.
-    offers: by the descriptor in parts; paths: by the address in parts."""
+) -> dict[int, Matched]:  # fmt: skip
+    """Replays this rank's parts. Returns on rank 0 those of all ranks, by number, but none of ranks that cannot open
+    the files. offers: by the descriptor in parts; paths: by the address in parts."""
 
     def work() -> dict[int, Matched]:
         with ExitStack() as stack:
@@ -263,18 +277,17 @@ def _take_parts(  # noqa: PLR0917
                 if (file := opened(offer)) is None:
                     return {}
                 files[number] = stack.enter_context(file).fileno()
-            own = [part.copy() for part in parts[ranks.rank :: ranks.size]]
-            for part in own:
+            own = {number: parts[number].copy() for number in range(ranks.rank, len(parts), ranks.size)}
+            for part in own.values():
                 part["file"] = [files.get(number, 0) for number in part["file"].tolist()]
                 part["joined"] = [paths[at].ctypes.data if at else 0 for at in part["joined"].tolist()]
-            found = _match_all(comms, job, own, threads)
-            return {ranks.rank + number * ranks.size: matched for number, matched in enumerate(found)}
+            return _match_all(comms, job, own, threads, last=len(parts) - 1)
 
-    return [*ranks.gather(ranks.together(work)).values()]
+    return ranks.gather(ranks.together(work))
 
 
 def _joined(parts: Sequence[Matched], rows: Array, cuts: Sequence[_Cut]) -> Matched:
-    """The results of the whole run. rows: of the locations with ends."""
+    """The results of the whole run. rows: of the locations to replay."""
     places = parts[-1].places
     before = 0  # the ideal time at the start of a part is that of all locations
     for part, cut in zip(parts, cuts, strict=False):
@@ -283,12 +296,15 @@ def _joined(parts: Sequence[Matched], rows: Array, cuts: Sequence[_Cut]) -> Matc
     counts = {name: sum(part.counts[name] for part in parts) for name in _COUNTS}
     counts["collectives"] -= len(cuts) * len(rows)
     counts["most"] = max(part.counts["most"] for part in parts)
+    totals = parts[0].totals.copy()
+    for part in parts[1:]:
+        totals += part.totals
     return parts[-1]._replace(
         places=places,
         waits=_summed([part.waits for part in parts], ("ns", "count")),
         critical=_summed([part.critical for part in parts], ("ns",)),
         delays=_summed([part.delays for part in parts], ("direct", "indirect", "excess", "count")),
-        totals=np.sum([part.totals for part in parts], axis=0),
+        totals=totals,
         counts=counts,
     )
 
