@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+_VALUED = "cmWX"
+"""Options with a value, which stands in the same word or in the next one."""
 
 
 def is_python(name: str) -> bool:
@@ -16,13 +17,17 @@ def python_script(words: list[str]) -> str | None:
     None for -c and standard input."""
     rest = iter(words)
     for word in rest:
-        if word == "-m":
-            module = next(rest, "")
-            return python_script(list(rest)) if module == "mpi4py" else module.rpartition(".")[2]
-        if word == "-c" or not word or word == "-":
+        if word in ("", "-"):
             return None
-        if word in _WITH_VALUE:
-            next(rest, None)
-        elif not word.startswith("-"):
+        if not word.startswith("-"):
             return word
+        letters = "" if word.startswith("--") else word
+        option = next((letter for letter in letters if letter in _VALUED), "")
+        value = letters.partition(option)[2] if option else ""
+        if not value and (option or word == "--check-hash-based-pycs"):
+            value = next(rest, "")
+        if option == "m":
+            return python_script(list(rest)) if value == "mpi4py" else value.rpartition(".")[2]
+        if option == "c":
+            return None
     return None

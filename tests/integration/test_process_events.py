@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
+from support.build.mpis import find
+from support.build.parallel import assert_same, unify_mpi
 from support.build.run import names, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
@@ -224,11 +226,14 @@ def test_program_that_records_nothing(tmp_path: Path) -> None:
     assert trace.entered()["read"] >= 2
 
 
-def test_killed_before_its_first_event(tmp_path: Path) -> None:
-    """The archive has the process and its command; no event is missing, and nothing says so."""
+def test_killed_before_its_first_event(build: Builder, tmp_path: Path) -> None:
+    """The archive has the process and its command; no event is missing, and nothing says so. vtunify-mpi may read the
+    shell's note about the signal on another rank."""
     script = "sleep 100 & sleep 0.2; kill -KILL $!; wait; true"
     preloaded(tmp_path, need("bash"), "-c", script, LD_PRELOAD=PRELOAD["LD_PRELOAD"].partition(":")[0])
-    done = unify(tmp_path, "bash")
+    done = unify(tmp_path, "-k", "-o", tmp_path / "bash", "bash")
+    unify_mpi(find("mpich-wheel", build), tmp_path, "-k", "-o", tmp_path / "all", "bash", ranks=2)
+    assert_same(tmp_path / "bash.trace", tmp_path / "all.trace")
     text = ", ended by SIGKILL, did not complete the files: the archive has the events recorded until then"
     assert done.stderr.count(text) == 1
     assert Counter(programs(check(tmp_path / "bash.trace")).values()) == {"bash": 1, "sleep": 2}

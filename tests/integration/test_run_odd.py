@@ -219,8 +219,10 @@ def test_a_script_of_python_is_missing(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "run", sys.executable, "-u", "nothing.py", check=False)
     assert (done.returncode, done.stderr) == (2, "vtrace: error: nothing.py: no such file\n")
     assert not [*tmp_path.iterdir()]
-    for words in (("-X", "utf8", "-c", "pass"), ("-m", "this"), ("-c", "pass", "nothing.py")):
-        vtrace(tmp_path, "run", "--no-unify", sys.executable, *words)
+    (bench := tmp_path / "python_bench").symlink_to("/bin/echo")
+    python = ("-X utf8 -c pass", "-m this", "-c pass nothing.py", "-uc pass", "-um this", "-mthis nothing.py", "-V no")
+    for words in ([bench, "nothing.py"], *([sys.executable, *line.split()] for line in python)):
+        vtrace(tmp_path, "run", "--no-unify", *words)
 
 
 @pytest.mark.parametrize(

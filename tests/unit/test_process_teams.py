@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
+from vtrace.analysis.findings import process_teams
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
@@ -17,8 +18,9 @@ from vtrace.io.local import records
 from vtrace.io.sidecar import sidecar
 
 MS = 10**6
-MAIN, SOLVE, STORE = range(3)
+MAIN, SOLVE, STORE, NONE = range(4)
 WAIT = "__new_sem_wait@x.c:1 <- acquire@/b/Modules/_threadmodule.c:98 <- python wait@/home/a/x.py:7"
+POOL = "read@x.c:1 <- python worker@/usr/lib/python3.11/multiprocessing/pool.py:114"
 GET = "read@x.c:1 <- python _recv@/usr/lib/python3.11/multiprocessing/connection.py:79"
 SLEEP = "clock_nanosleep@x.c:1 <- time_sleep@/b/Modules/timemodule.c:9 <- python rest@/home/a/x.py:9"
 Asleep = tuple[int, int, int, str]
@@ -27,22 +29,30 @@ Worker = tuple[int, int, int]
 """A function, its begin and the process's end (ms)."""
 
 
-def team(where: Path, *workers: Worker, asleep: tuple[Asleep, ...], programs: tuple[str, ...] = ()) -> list[Finding]:
-    """The findings about uneven work. Process 0 has a second thread. programs: of all processes."""
+def team(
+    where: Path, *workers: Worker, asleep: tuple[Asleep, ...], programs: tuple[str, ...] = (),
+    first: int = UNDEFINED, died: tuple[int, ...] = (),
+) -> list[Finding]:  # fmt: skip
+    """The findings about uneven work. Process 0 has a second thread. programs: of all processes. first: the creator of
+    process 0. died: processes without an end."""
     made, last = Foreign(where), 1000 * MS
     made.events(0, [(0, "Enter", MAIN), (last, "Leave", MAIN)])
     for number, (function, begin, end) in enumerate(workers, 1):
-        made.events(number, [(begin * MS, "Enter", function), (end * MS, "Leave", function)])
+        within = () if function != NONE else ((begin * MS, "Leave", STORE), (end * MS, "Enter", STORE))
+        called = function if function != NONE else STORE
+        made.events(number, [(begin * MS, "Enter", called), *within, (end * MS, "Leave", called)])
     made.events(9, [(0, "Enter", MAIN), (last, "Leave", MAIN)])
     made.begin_definitions()
     made.define("ClockProperties", 10**9, 0, last, 2**64 - 1)
     made.define("SystemTreeNode", 0, "host", "node", UNDEFINED)
     for number in range(1 + len(workers)):
-        made.define("LocationGroup", number, f"process {number}", 1, 0, 0 if number else UNDEFINED)
+        made.define("LocationGroup", number, f"process {number}", 1, 0, 0 if number else first)
         program = made.text((programs or ("python",) * 9)[number])
         made.define("LocationGroupProperty", number, "VTRACE::EXECUTABLE", _otf2.TYPE_STRING.value, program)
         made.location(number, number)
     made.location(9, 0)
+    for number in died:
+        made.define("LocationProperty", number, "VTRACE::DIED", _otf2.TYPE_UINT64.value, 1)
     for number, name in enumerate(("main", "solve", "store")):
         made.region(number, name, paradigm=_otf2.PARADIGM_COMPILER.value)
     anchor = made.close()
@@ -92,10 +102,34 @@ def test_the_first_process_works_meanwhile(tmp_path: Path) -> None:
     assert found.loss_ns == 200 * MS
 
 
+def test_a_crashed_process(tmp_path: Path) -> None:
+    """It ends early; it does not wait for work, as a process of a pool that the first process kills at the end."""
+    (found,) = team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=WAITS, died=(1,))
+    assert found.text == "process 2 works 600 ms longer in solve than the others, which end 600 ms earlier"
+
+
+def test_a_pool_that_is_killed(tmp_path: Path) -> None:
+    asleep = (*WAITS, (1, 300, 400, POOL), (2, 0, 10, POOL))
+    (found,) = team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=asleep, died=(1, 2))
+    assert "which wait" in found.text
+
+
+def test_a_cycle_of_creators(tmp_path: Path) -> None:
+    """A damaged archive: process 0 is a child of process 1, its own child; no search for the first process hangs."""
+    assert len(team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=WAITS, first=1)) < 2
+
+
+def test_a_large_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No tables of all processes and waits that would take gigabytes."""
+    monkeypatch.setattr(process_teams, "_MOST_CELLS", 1)
+    assert not team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=WAITS)
+
+
 HEALTHY: dict[str, tuple[tuple[Worker, ...], tuple[Asleep, ...], tuple[str, ...]]] = {
     "even": (((SOLVE, 0, 1000), (SOLVE, 0, 1000)), WAITS, ()),
     "nobody waits": (((SOLVE, 0, 400), (SOLVE, 0, 1000)), ((0, 0, 1000, SLEEP),), ()),
     "other functions": (((STORE, 0, 400), (SOLVE, 0, 1000)), WAITS, ()),
+    "unknown functions": (((NONE, 0, 400), (NONE, 0, 1000)), WAITS, ()),
     "one after the other": (((SOLVE, 0, 400), (SOLVE, 400, 1000)), WAITS, ()),
     "make": (((SOLVE, 0, 400), (SOLVE, 0, 1000)), WAITS, ("make", "cc", "cc")),
     "other programs": (((SOLVE, 0, 400), (SOLVE, 0, 1000)), WAITS, ("a", "a", "b")),

@@ -25,6 +25,8 @@ _QUEUE = re.compile(r"@.*/(multiprocessing/(pool|queues|connection|synchronize|p
 """Functions of Python that wait for other processes."""
 _MOST = 256
 """The most processes of a team, since the time to compare them grows with their square."""
+_MOST_CELLS = 1 << 25
+"""The most processes of a team times ends of waits: the bytes of each table of _Times."""
 _HALF, _ASLEEP = 0.5, 0.8
 """_HALF: as for ranks (uneven_work_findings.py). _ASLEEP: the least share of an interval that a process sleeps."""
 
@@ -63,9 +65,10 @@ def _siblings(facts: RunFacts) -> list[tuple[int, list[int]]]:
         return by if by in facts.masters and programs[by] == programs[row] != "" else -1
 
     for row, location in facts.masters.items():
-        by = creator(row) if row >= 0 else -1
-        outermost = by
-        while outermost >= 0 and (above := creator(outermost)) >= 0:
+        by = outermost = creator(row) if row >= 0 else -1
+        seen = {row, -1}  # a damaged archive may have a cycle
+        while outermost not in seen and (above := creator(outermost)) >= 0:
+            seen.add(outermost)
             outermost = above
         if by >= 0:
             found[by, facts.masters[outermost]].append(location)
@@ -75,7 +78,10 @@ def _siblings(facts: RunFacts) -> list[tuple[int, list[int]]]:
 def _uneven(facts: RunFacts, first: int, siblings: list[int]) -> Iterator[Finding]:
     """The finding about children of a process (its first location), if they are a team with uneven work."""
     resting = _resting(facts)
-    times = _times(facts, first, siblings, resting)
+    waiting = _waiting(facts, first, siblings, resting)
+    if 2 * np.count_nonzero(waiting) * len(siblings) > _MOST_CELLS:
+        return
+    times = _times(facts, first, siblings, waiting)
     longest = siblings[int(np.argmax(_ns(times.busy, times)))]
     path = facts.longer_path([longest], rest := [row for row in siblings if row != longest], resting)
     if path < 0:
@@ -83,15 +89,17 @@ def _uneven(facts: RunFacts, first: int, siblings: list[int]) -> Iterator[Findin
     _, names = facts.function_at(path, [longest], rest)
     known = _functions(facts, siblings)
     members = [longest, *(row for row in rest if _is_like(known[longest], known[row], names))]
-    times = _times(facts, first, members, resting)
+    times = _times(facts, first, members, waiting)
     lost, work = times.idle & times.counts, _ns(times.busy, times)
     is_slow = work > work.mean() + _HALF * (work.max() - work.mean())
     slow, others = ([row for row, here in zip(members, mask, strict=True) if here] for mask in (is_slow, ~is_slow))
     path = facts.longer_path(slow, others, resting) if slow and others else -1
+    has_ends = not _died(facts, [row for row in others if _is_pooled(known[row])])
     if lost.any() and path >= 0 and not _QUEUE.search(f"@{path_source(facts.trace, facts.paths, path)}"):
         yield _finding(
             facts, path, slow=slow, others=others, loss=round(_ns(lost, times).sum()),
-            more=round(work[is_slow].mean() - work[~is_slow].mean()), ended=_ns(lost & times.ended, times).sum(),
+            more=round(work[is_slow].mean() - work[~is_slow].mean()),
+            ended=_ns(lost & times.ended, times).sum() if has_ends else 0,
             work=dict(zip(members, work.tolist(), strict=True)), waited=_waited(facts, members, work, resting),
         )  # fmt: skip
 
@@ -124,7 +132,7 @@ def _finding(
         facts.function_at(path, slow, others),
     )
     waits = f"wait {span(loss)} for work"
-    if ended > _HALF * loss and not _died(facts, others):
+    if ended > _HALF * loss:
         waits = f"end {span(loss)} earlier{', together' * (len(others) > 1)}"
     text = f"{who} work{does} {span(more)} longer in {place} than the others, which {waits}"
     culprit = f"{who}, {place}"
@@ -140,14 +148,13 @@ def _finding(
 
 
 def _died(facts: RunFacts, locations: list[int]) -> bool:
-    """True for processes without an end, such as those of a pool, which waited for work before."""
+    """True if one of the processes has no end, as those of a pool, which waited for work before."""
     return bool((facts.trace.coverage()["died"][locations] > 0).any())
 
 
 def _ns(segments: Array, times: _Times) -> Array:
     """(members,) the ns of these segments ((members, segments) bool)."""
-    found: Array = segments @ times.lengths
-    return found
+    return np.array([times.lengths[row].sum() for row in segments])
 
 
 def _resting(facts: RunFacts) -> Array:
@@ -157,11 +164,18 @@ def _resting(facts: RunFacts) -> Array:
     return in_queue | facts.blocked.is_for_process | facts.asleep_for_child
 
 
-def _times(facts: RunFacts, first: int, members: list[int], resting: Array) -> _Times:
-    """What members of a team do. first: the first location of the process that waits for them."""
+def _waiting(facts: RunFacts, first: int, members: list[int], resting: Array) -> Array:
+    """(times,) bool: the sleep is a wait of a member of a team, or of the process that waits for them (first: its first
+    location)."""
+    asleep = facts.blocked
+    waiting: Array = resting | ((asleep.location == first) & facts.asleep_for_thread)
+    mine = np.isin(asleep.location, [first, *members])
+    return waiting & (asleep.ns >= _ASLEEP * (asleep.end - asleep.begin)) & mine
+
+
+def _times(facts: RunFacts, first: int, members: list[int], waiting: Array) -> _Times:
+    """What members of a team do. first, waiting: as in _waiting, whose members may be more."""
     asleep, window = facts.blocked, facts.window.ends(facts.trace)
-    waiting = resting | ((asleep.location == first) & facts.asleep_for_thread)
-    waiting &= (asleep.ns >= _ASLEEP * (asleep.end - asleep.begin)) & np.isin(asleep.location, [first, *members])
     extent = {int(row["location"]): row for row in facts.extent.records()}
     begins, ends = (np.array([extent[row][name] for row in members], np.float64) for name in ("first", "last"))
     edges = np.unique(np.concatenate([asleep.begin[waiting], asleep.end[waiting], begins, ends]).clip(*window))
@@ -204,7 +218,12 @@ def _functions(facts: RunFacts, locations: list[int]) -> dict[int, set[str]]:
     return found
 
 
+def _is_pooled(functions: set[str]) -> bool:
+    """True if a process that calls these functions takes tasks of a pool."""
+    return any(map(_POOLED.match, functions))
+
+
 def _is_like(one: set[str], other: set[str], names: tuple[str, ...]) -> bool:
     """Two processes do the same work: both call the functions of a call path, or take tasks of a pool."""
-    pooled = all(any(map(_POOLED.match, each)) for each in (one, other))
-    return pooled or {*names} <= {name.rpartition("@")[0] for name in other}
+    is_known = bool(names) and {*names} <= {name.rpartition("@")[0] for name in other}
+    return is_known or (_is_pooled(one) and _is_pooled(other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import or_
 
 from vtrace.console import few, some
 from vtrace.parallel.crew import Crew
@@ -81,13 +82,27 @@ def _load(run: Run, context: Context) -> None:
             context.ranks, request.threads, items=run.processes,
             work=read, weigh=lambda p: 1, advance=advance,
         )  # fmt: skip
+    _take_signals(run, context)
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):
         parent = by_name.get(process.parent) if process.parent else None
-        if parent:
-            process.ended_by = signal_name(parent.definitions.properties.get(f"{ENDED}{process.head.pid}"))
         if process.head.forked and parent:
             inherit(process.definitions, parent.definitions, process.head.pair[0])
+
+
+def _take_signals(run: Run, context: Context) -> None:
+    """Sets the signals that ended processes, from their parents' definitions, which another rank may have read."""
+    notes = {
+        (process.head.process, name): number
+        for process in run.processes
+        for name, number in process.definitions.properties.items()
+        if name.startswith(ENDED)
+    }
+    everyone = context.ranks.reduce(notes, or_)
+    notes = context.ranks.first(lambda: everyone)
+    for process in run.processes:
+        if process.parent:
+            process.ended_by = signal_name(notes.get((process.parent, f"{ENDED}{process.head.pid}")))
 
 
 def _check_damage(run: Run, crew: Crew, incomplete: Sequence[IncompleteProcess], context: Context) -> list[str]:

@@ -33,6 +33,8 @@ _SITES, _SITE_BYTES = "VT_MEMTRACE_CALLSITES", "32K"
 _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
 """Settings of a user who wants other samples, or none by default."""
 _DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
+_VERSION, _OPTIONS = ".0123456789t", "-bBdEiIOPqRsSuvx"
+"""The characters of the version in an interpreter's name, and of its options that are only followed by a script."""
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
@@ -93,10 +95,12 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
 
 
 def _missing_script(words: list[str], directory: str) -> str:
-    """The script of a command of Python that does not exist; "" for none."""
-    script = python_script(words[1:]) if is_python(os.path.basename(words[0])) else None
-    is_module = script not in words or "-m" in words[: words.index(script)]
-    return "" if not script or is_module or os.path.exists(os.path.join(directory, script)) else script
+    """The script of a command that is certainly one of Python, if this script does not exist; else ""."""
+    version = os.path.basename(words[0]).removeprefix("python").removeprefix("pypy")
+    script = python_script(words[1:]) if is_python(os.path.basename(words[0])) and not version.strip(_VERSION) else None
+    if script not in words or any(word.strip(_OPTIONS) for word in words[1 : words.index(script)]):
+        return ""
+    return "" if os.path.exists(os.path.join(directory, script)) else script
 
 
 def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
