@@ -258,22 +258,26 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-/* Return VT_WAITS_SHARED if other processes may use the lock, as bits of an int in glibc's locks tell. Robust mutexes have
-   this bit, too. */
+/* The byte of glibc's condition variables and semaphores where an int tells whether processes share them: each version of
+   glibc has another one. 0: not known. */
+static size_t flag_of_condition, flag_of_semaphore;
+
+/* Return VT_WAITS_SHARED if other processes may use the lock, as bits of an int in glibc's locks tell. All robust mutexes
+   have this bit. */
 static inline unsigned is_shared(const void *lock, size_t at, int bits)
 {
     int word;
+    if (!at) return 0;
     memcpy(&word, (const char *)lock + at, sizeof word);
     return word & bits ? VT_WAITS_SHARED : 0;
 }
 #define OF_MUTEX(lock) is_shared(lock, offsetof(pthread_mutex_t, __data.__kind), 128)
-#define OF_SEMAPHORE(lock) is_shared(lock, 8, -1)
+#define OF_SEMAPHORE(lock) is_shared(lock, flag_of_semaphore, -1)
+#define OF_CONDITION(lock) is_shared(lock, flag_of_condition, 1)
 #if __GLIBC_PREREQ(2, 25)
-#define OF_CONDITION(lock) is_shared(lock, offsetof(pthread_cond_t, __data.__wrefs), 1)
 #define OF_RWLOCK(lock) is_shared(lock, offsetof(pthread_rwlock_t, __data.__shared), -1)
 #define OF_BARRIER(lock) is_shared(lock, 12, -1)
 #else
-#define OF_CONDITION(lock) 0u
 #define OF_RWLOCK(lock) 0u
 #define OF_BARRIER(lock) 0u
 #endif
@@ -458,12 +462,34 @@ TAKES(sem_clockwait, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, cloc
 #endif
 /* clang-format on */
 
+/* The first int of a semaphore is its value. */
+static size_t find_flag(const void *lock, size_t bytes, int bits)
+{
+    for (size_t at = sizeof(int); at < bytes; at += sizeof(int))
+        if (is_shared(lock, at, bits)) return at;
+    return 0;
+}
+
+static void find_flags(void)
+{
+    pthread_condattr_t shared;
+    pthread_cond_t condition;
+    sem_t semaphore;
+    memset(&condition, 0, sizeof condition);
+    memset(&semaphore, 0, sizeof semaphore);
+    if (pthread_condattr_init(&shared)) return;
+    if (!pthread_condattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) && !pthread_cond_init(&condition, &shared))
+        flag_of_condition = find_flag(&condition, sizeof condition, 1);
+    if (!sem_init(&semaphore, 1, 0)) flag_of_semaphore = find_flag(&semaphore, sizeof semaphore, -1);
+}
+
 /* Signal handlers may post a semaphore, so the next definitions are looked up here and not in the first call. */
 __attribute__((constructor)) static void choose(void)
 {
     int (*post)(sem_t *);
     *(void **)&post = find(&call_sem_post);
     next_sem_post = post;
+    find_flags();
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
     if (wanted) (void)vt_call_sites_begin();
 }
