@@ -201,6 +201,9 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned h
 /* Returns the text of the stack of the calling thread, as vt_call_site, with the functions of Python; 0: there are none, or
    the thread is not sampled. */
 uint32_t vt_python_site(uintptr_t caller);
+/* The same for signal handlers, and without Python, too: asks neither libgcc nor the loader. A thread that is not sampled
+   has one call; 0: its code is not known yet. */
+uint32_t vt_signal_safe_site(uintptr_t caller);
 
 /* Runs `call`, of the function `next`, in a wrapper. siglongjmp and cancellation leave vt_in_sleeping_call set until the
    next such call; a handler that sleeps meanwhile clears it.

@@ -117,6 +117,19 @@ static inline void *vt_table_entry(void *table, uint32_t count, size_t bytes, ui
     return NULL;
 }
 
+/* As vt_table_entry, but makes no entry; NULL: it is missing. */
+static inline void *vt_table_find(void *table, uint32_t count, size_t bytes, uint64_t key)
+{
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & (count - 1);
+    for (int i = 0; i < 64; i++, at = (at + 1) & (count - 1)) {
+        _Atomic uint64_t *place = (void *)((char *)table + at * bytes);
+        const uint64_t there = atomic_load(place);
+        if (there == key) return place;
+        if (!there) return NULL;
+    }
+    return NULL;
+}
+
 /* ---- lock ---- */
 
 /* A spin lock between the threads of a process. The holder blocks signals.

@@ -15,6 +15,7 @@
 #include "sampling.h"
 
 #define DEPTH VT_SITE_DEPTH /* calls of a stack: the function that sleeps, and those around it */
+#define MOST_CALLS 8u /* of the site of a lock; of Python, if it has any */
 
 _Thread_local int vt_in_sleeping_call __attribute__((tls_model("initial-exec")));
 
@@ -45,20 +46,48 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned h
     errno = saved;
 }
 
-/* vtrace's own frames are the innermost ones. */
-uint32_t vt_python_site(uintptr_t caller)
+/* The stack of a call: the calls from `first` to before `end`. */
+struct stack {
+    uintptr_t at[DEPTH];
+    uint32_t first, end;
+    int has_python;
+};
+
+/* Takes the stack from a call on, since vtrace's own frames are the innermost ones. It ends some calls after the first
+   function of Python, since each depth of a recursion would be a stack of its own. */
+static void take_stack(struct vt_location *l, uintptr_t caller, struct stack *s)
 {
-    struct vt_location *l = vt_own_location;
     const uintptr_t *frame = __builtin_frame_address(0);
     const struct vt_registers own = {frame[1] - 1, (uintptr_t)(frame + 2), frame[0]};
-    uintptr_t at[DEPTH];
-    uint32_t first = 0;
-    if (!vt_runs_python() || !l || VT_READ(l->busy) || vt_suppressed) return 0;
-    const uint32_t n = vt_sample_stack(l, own, at, DEPTH);
-    while (first < n && at[first] != caller - 1) first++;
-    for (uint32_t i = first; i < n; i++)
-        if (at[i] & VT_FRAME_PYTHON) return vt_call_site_of(at + first, n - first);
-    return 0;
+    const uint32_t n = vt_sample_stack(l, own, s->at, DEPTH);
+    uint32_t last;
+    s->first = 0;
+    while (s->first < n && s->at[s->first] != caller - 1) s->first++;
+    for (last = s->first; last < n && !(s->at[last] & VT_FRAME_PYTHON);) last++;
+    s->has_python = last < n;
+    if (!s->has_python) last = s->first;
+    s->end = n - last > MOST_CALLS ? last + MOST_CALLS : n;
+}
+
+static int can_unwind(const struct vt_location *l) { return l && !VT_READ(l->busy) && !vt_suppressed; }
+
+uint32_t vt_python_site(uintptr_t caller)
+{
+    struct stack s;
+    if (!vt_runs_python() || !can_unwind(vt_own_location)) return 0;
+    take_stack(vt_own_location, caller, &s);
+    return s.has_python ? vt_call_site_of(s.at + s.first, s.end - s.first) : 0;
+}
+
+uint32_t vt_signal_safe_site(uintptr_t caller)
+{
+    struct vt_location *l = vt_own_location;
+    struct stack s;
+    if (!can_unwind(l)) return 0;
+    take_stack(l, caller, &s);
+    if (s.first == s.end) s = (struct stack){.at = {caller - 1}, .end = 1};
+    const uint32_t n = known_calls(l, s.at + s.first, s.end - s.first);
+    return n ? vt_call_site_of(s.at + s.first, n) : 0;
 }
 
 /* clang-format off */

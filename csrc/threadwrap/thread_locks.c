@@ -43,6 +43,13 @@ static struct lock *lock_of(const volatile void *address)
     return NULL;
 }
 
+/* For signal handlers, which must not warn. NULL: no thread has got or awaited the lock. */
+static struct lock *known_lock(const volatile void *address)
+{
+    struct lock *all = atomic_load(&locks);
+    return all ? vt_table_find(all, LOCKS, sizeof *all, (uint64_t)(uintptr_t)address) : NULL;
+}
+
 static uint32_t number_of(const struct lock *l) { return (uint32_t)(l - atomic_load(&locks) + 1); }
 static uint64_t word_of(const struct lock *l) { return (uint64_t)number_of(l) | (uint64_t)l->count << 32; }
 
@@ -226,6 +233,26 @@ static __attribute__((noinline)) void of_condition(const struct lock *condition,
     if (attributes->site && site) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site), site);
 }
 
+/* siglongjmp and cancellation leave a wait. */
+static _Thread_local struct lock *awaited __attribute__((tls_model("initial-exec")));
+
+/* Ends a wait in a thread that is cancelled, too. A signal handler that waits meanwhile ends the wait. */
+static void wait_ends(void)
+{
+    struct lock *condition = __atomic_exchange_n(&awaited, NULL, __ATOMIC_RELAXED);
+    if (condition) atomic_fetch_sub(&condition->waiting, 1);
+}
+
+static void thread_begins(struct vt_location *l) { (void)l; }
+
+static void thread_ends(struct vt_location *l)
+{
+    (void)l;
+    wait_ends();
+}
+
+static struct vt_thread_follower follower = {.begins = thread_begins, .ends = thread_ends};
+
 /* A thread begins to wait for a condition or semaphore, without the mutex. Returns the condition. a: the call, which will
    get the mutex again. address NULL: other processes may signal; mutex NULL: there is none. */
 static struct lock *waits(const volatile void *address, const volatile void *mutex, struct attempt *a)
@@ -235,15 +262,17 @@ static struct lock *waits(const volatile void *address, const volatile void *mut
     a->site = vt_lock_site(a->at);
     a->count = UINT32_MAX; /* others have the mutex meanwhile */
     if (!condition) return NULL;
+    wait_ends();
     atomic_fetch_add(&condition->waiting, 1);
+    VT_SET(awaited, condition);
     of_condition(condition, a->site);
     return condition;
 }
 
-static void signals(const volatile void *address, uintptr_t at)
+static void signals(const volatile void *address, uintptr_t at, uint32_t (*site_of)(uintptr_t caller))
 {
-    struct lock *condition = lock_of(address);
-    if (condition && atomic_load(&condition->waiting)) of_condition(condition, vt_lock_site(at));
+    struct lock *condition = known_lock(address);
+    if (condition && atomic_load(&condition->waiting)) of_condition(condition, site_of(at));
 }
 
 /* ---- The functions ---- */
@@ -258,22 +287,26 @@ static void *find(struct vt_call *c)
     return next;
 }
 
-/* Return VT_WAITS_SHARED if other processes may use the lock, as bits of an int in glibc's locks tell. Robust mutexes have
-   this bit, too. */
+/* The byte of glibc's condition variables and semaphores where an int tells whether processes share them: each version of
+   glibc has another one. 0: not known. */
+static size_t flag_of_condition, flag_of_semaphore;
+
+/* Return VT_WAITS_SHARED if other processes may use the lock, as bits of an int in glibc's locks tell. All robust mutexes
+   have this bit. */
 static inline unsigned is_shared(const void *lock, size_t at, int bits)
 {
     int word;
+    if (!at) return 0;
     memcpy(&word, (const char *)lock + at, sizeof word);
     return word & bits ? VT_WAITS_SHARED : 0;
 }
 #define OF_MUTEX(lock) is_shared(lock, offsetof(pthread_mutex_t, __data.__kind), 128)
-#define OF_SEMAPHORE(lock) is_shared(lock, 8, -1)
+#define OF_SEMAPHORE(lock) is_shared(lock, flag_of_semaphore, -1)
+#define OF_CONDITION(lock) is_shared(lock, flag_of_condition, 1)
 #if __GLIBC_PREREQ(2, 25)
-#define OF_CONDITION(lock) is_shared(lock, offsetof(pthread_cond_t, __data.__wrefs), 1)
 #define OF_RWLOCK(lock) is_shared(lock, offsetof(pthread_rwlock_t, __data.__shared), -1)
 #define OF_BARRIER(lock) is_shared(lock, 12, -1)
 #else
-#define OF_CONDITION(lock) 0u
 #define OF_RWLOCK(lock) 0u
 #define OF_BARRIER(lock) 0u
 #endif
@@ -370,7 +403,7 @@ static inline unsigned is_taken(const void *lock, int is_read)
         vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t depth = released(mutex, region, 1);                                                                   \
         int r = next_##function arguments;                                                                             \
-        if (of) atomic_fetch_sub(&of->waiting, 1);                                                                     \
+        if (of) wait_ends();                                                                                           \
         depth ? acquired(a, region, depth) : vt_leave(region);                                                         \
         return r;                                                                                                      \
     }
@@ -379,10 +412,10 @@ static inline unsigned is_taken(const void *lock, int is_read)
 #define TAKES(function, parameters, arguments)                                                                         \
     RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, is_empty(semaphore), struct attempt a = {.at = CALLER};  \
            struct lock *of = is_empty(semaphore) == SLEEPS ? waits(semaphore, NULL, &a) : NULL;                        \
-           vt_enter_call(region), if (of) atomic_fetch_sub(&of->waiting, 1); vt_leave(region))
+           vt_enter_call(region), if (of) wait_ends(); vt_leave(region))
 
-#define SIGNALS(function, parameters, arguments)                                                                       \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, signals(condition, CALLER);                           \
+#define SIGNALS(function, parameters, arguments, site_of)                                                              \
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, 0, signals(condition, CALLER, site_of);                  \
            vt_enter_call(region), vt_leave(region))
 
 #define PLAIN(function, role, parameters, arguments, sleeps)                                                           \
@@ -404,10 +437,10 @@ WAITS(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (c
 WAITS(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, TIME), (condition, mutex, until))
 WAITS(cnd_wait, (cnd_t *condition, mtx_t *mutex), (condition, mutex))
 WAITS(cnd_timedwait, (cnd_t *condition, mtx_t *mutex, TIME), (condition, mutex, until))
-SIGNALS(pthread_cond_signal, (pthread_cond_t *condition), (condition))
-SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition))
-SIGNALS(cnd_signal, (cnd_t *condition), (condition))
-SIGNALS(cnd_broadcast, (cnd_t *condition), (condition))
+SIGNALS(pthread_cond_signal, (pthread_cond_t *condition), (condition), vt_lock_site)
+SIGNALS(pthread_cond_broadcast, (pthread_cond_t *condition), (condition), vt_lock_site)
+SIGNALS(cnd_signal, (cnd_t *condition), (condition), vt_lock_site)
+SIGNALS(cnd_broadcast, (cnd_t *condition), (condition), vt_lock_site)
 
 /* A barrier of several processes is no barrier of the threads of one. */
 static struct vt_call shared_barrier = {"pthread_barrier_wait", VT_PARADIGM_PTHREAD, VT_ROLE_FUNCTION, 0, NULL};
@@ -443,7 +476,7 @@ UNLOCKS_IT(pthread_spin_unlock, pthread_spinlock_t)
 TAKES(sem_wait, (sem_t *semaphore), (semaphore))
 TAKES(sem_timedwait, (sem_t *semaphore, TIME), (semaphore, until))
 PLAIN(sem_trywait, VT_ROLE_FUNCTION, (sem_t *semaphore), (semaphore), 0)
-SIGNALS(sem_post, (sem_t *condition), (condition))
+SIGNALS(sem_post, (sem_t *condition), (condition), vt_signal_safe_site)
 
 #if __GLIBC_PREREQ(2, 30)
 LOCKS_IT(pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, TIME), (mutex, clock, until),
@@ -458,12 +491,36 @@ TAKES(sem_clockwait, (sem_t *semaphore, clockid_t clock, TIME), (semaphore, cloc
 #endif
 /* clang-format on */
 
+/* The first int of a semaphore is its value. */
+static size_t find_flag(const void *lock, size_t bytes, int bits)
+{
+    for (size_t at = sizeof(int); at < bytes; at += sizeof(int))
+        if (is_shared(lock, at, bits)) return at;
+    return 0;
+}
+
+static void find_flags(void)
+{
+    pthread_condattr_t shared;
+    pthread_cond_t condition;
+    sem_t semaphore;
+    memset(&condition, 0, sizeof condition);
+    memset(&semaphore, 0, sizeof semaphore);
+    if (pthread_condattr_init(&shared)) return;
+    if (!pthread_condattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) && !pthread_cond_init(&condition, &shared))
+        flag_of_condition = find_flag(&condition, sizeof condition, 1);
+    if (!sem_init(&semaphore, 1, 0)) flag_of_semaphore = find_flag(&semaphore, sizeof semaphore, -1);
+}
+
 /* Signal handlers may post a semaphore, so the next definitions are looked up here and not in the first call. */
 __attribute__((constructor)) static void choose(void)
 {
     int (*post)(sem_t *);
     *(void **)&post = find(&call_sem_post);
     next_sem_post = post;
+    find_flags();
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
-    if (wanted) (void)vt_call_sites_begin();
+    if (!wanted) return;
+    (void)vt_call_sites_begin();
+    vt_on_threads(&follower);
 }

@@ -14,9 +14,12 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
+from support.oracles.check import check
 from support.tools import BIN, DEFAULTS, PROGRAMS, call, command
 
 PLANTS = PROGRAMS.parent / "planted" / "programs"
+ALONE = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}
+"""A loss leaves out the holder's waits for a busy processor."""
 LOSS = 5 * 40e6
 """ns: rounds of the program, and the time of each."""
 
@@ -62,8 +65,7 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     path = PROGRAMS / source
     compiler = "g++" if source.endswith("cc") else "gcc"
     program = build(source, compiler=compiler, flags=(flags, "-g", "-pthread"), plain=True)
-    alone = DEFAULTS | {"VT_PROCESSOR_WAIT": "no"}  # the loss leaves out the holder's waits for a busy processor
-    (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=alone))
+    (found,) = of_locks(diagnosed(program, tmp_path, what, "--locks", env=ALONE))
     uses, keeps = place(path, f"USES {what}"), place(path, f"KEEPS {what}")
     signals = what in ("condition", "token")
     waits, holds = ("take", "put") if signals else {"lookup": ("change", "look_up")}.get(what, ("use", "keep"))
@@ -110,19 +112,49 @@ for each in [threading.Thread(target=run) for run in (keeper, user)]: each.start
 def test_locks_of_python(tmp_path: Path, what: str, take: str, give: str) -> None:
     """They are semaphores of the interpreter, whose own functions are not told."""
     (tmp_path / "jobs.py").write_text(PYTHON)
-    vtrace(tmp_path, "run", "--locks", "-o", "t", BIN / "python", "jobs.py", what, env=DEFAULTS)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", BIN / "python", "jobs.py", what, env=ALONE)
     unify(tmp_path, "t")
     shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
     waits = rf"waits [\d.]+ m?s in {take} in user \(jobs.py:14\), \d times;"
     assert re.search(rf"{waits} .* signals .* later, at most .*, in {give} in keeper \(jobs.py:10\)", shown), shown
 
 
-@pytest.mark.parametrize("what", ["mutex", "rwlock", "condition", "token"])
-def test_locks_of_processes_blame_nobody(build: Builder, tmp_path: Path, what: str) -> None:
+RECURSION = """
+import threading
+held = threading.Lock()
+held.acquire()
+
+def task(depth):
+    held.acquire(timeout=0.001)
+    if depth: task(depth - 1)
+
+task(20)
+"""
+
+
+def test_recursion_in_python(tmp_path: Path) -> None:
+    """The room for stacks is limited, so not each depth is one."""
+    (tmp_path / "tasks.py").write_text(RECURSION)
+    vtrace(tmp_path, "run", "--locks", "-o", "t", BIN / "python", "tasks.py", env=DEFAULTS)
+    unify(tmp_path, "t")
+    calls = [event for event in check(tmp_path / "t.trace").events if event.kind == "Enter"]
+    sites = [str(event.more.get("lock call site")) for event in calls]
+    tasks = [site for site in sites if "tasks.py:7" in site]
+    assert len(tasks) == 21
+    assert len(set(tasks)) <= 9
+
+
+@pytest.mark.parametrize(
+    ("what", "waits"),
+    [("mutex", "pthread_mutex_lock"), ("rwlock", "pthread_rwlock_wrlock"), ("condition", "pthread_cond_wait"),
+     ("token", "sem_wait")],
+)  # fmt: skip
+def test_locks_of_processes_blame_nobody(build: Builder, tmp_path: Path, what: str, waits: str) -> None:
     """A thread of another process may have the lock, or signal."""
     program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
     found = diagnosed(program, tmp_path, f"{what} shared", "--locks")
     assert {(one["culprit"], "keeper" in str(one)) for one in of_locks(found)} <= {("", False)}
+    assert check(tmp_path / "t.trace").entered()[waits] >= 5
 
 
 @pytest.mark.parametrize("source", ["lock_holder.c", "lock_holder.cc"])

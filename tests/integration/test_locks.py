@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import record, run, unify
+from support.build.run import record, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import BIN, call
@@ -87,3 +87,33 @@ def test_results_are_the_same(build: Builder, tmp_path: Path) -> None:
     program = build("locking.c", flags=("-O1", "-pthread"), plain=True)
     library = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib/libvtrace.so.1"))
     assert run(program, tmp_path, "500", env={"LD_PRELOAD": str(library), **LOCKS}).stdout == "1000\n"
+
+
+def posted(build: Builder, where: Path, what: str) -> tuple[str, list[bool]]:
+    """The output, without warnings, and whether each sem_post tells for which waits it is."""
+    program = build("posts.c", flags=("-O1", "-pthread", "-rdynamic"), plain=True)
+    done = vtrace(where, "run", "-o", "t", program, what, env=LOCKS)
+    unify(where, "t")
+    trace = check(where / "t.trace")
+    calls = [one for one in trace.events if one.kind == "Enter" and trace.region_of(one).name == "sem_post"]
+    return done.stdout + done.stderr, ["condition" in one.more for one in calls]
+
+
+def test_many_semaphores(build: Builder, tmp_path: Path) -> None:
+    """Only those that a thread waits for need room."""
+    output, calls = posted(build, tmp_path, "many")
+    assert len(calls) == 300_000
+    assert "locks" not in output
+
+
+def test_cancelled_wait(build: Builder, tmp_path: Path) -> None:
+    """Nobody waits any more."""
+    assert posted(build, tmp_path, "cancel")[1] == [False]
+
+
+def test_post_in_a_handler(build: Builder, tmp_path: Path) -> None:
+    """The interrupted thread may have the loader's lock."""
+    output, calls = posted(build, tmp_path, "handler")
+    assert output.splitlines()[0] == "0"
+    assert len(calls) == 20
+    assert any(calls)
