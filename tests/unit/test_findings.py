@@ -200,7 +200,7 @@ def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
 
 
 def test_barriers_behind_two_locks(tmp_path: Path) -> None:
-    """Thread 1 waits 100 ns for one critical region and 20 ns for another one before the barrier in which thread 0 waits
+    """Thread 1 waits 100 ns for one critical region and 20 ns for another one before the barrier where thread 0 waits
     for it: the wait there belongs to both in proportion."""
     made = Foreign(tmp_path)
     made.events(0, [(0, "Enter", 0), (104, "Enter", 3), (224, "Leave", 3), (500, "Leave", 0)])
