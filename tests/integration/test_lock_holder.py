@@ -154,7 +154,9 @@ def test_locks_of_processes_blame_nobody(build: Builder, tmp_path: Path, what: s
     program = build("lock_holder.c", flags=("-O2", "-g", "-pthread"), plain=True)
     found = diagnosed(program, tmp_path, f"{what} shared", "--locks")
     assert {(one["culprit"], "keeper" in str(one)) for one in of_locks(found)} <= {("", False)}
-    assert check(tmp_path / "t.trace").entered()[waits] >= 5
+    assert check(tmp_path / "t.trace").entered()[waits] >= (
+        1 if what == "condition" else 5
+    )  # it may be signalled before
 
 
 @pytest.mark.parametrize("source", ["lock_holder.c", "lock_holder.cc"])

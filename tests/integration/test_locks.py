@@ -109,6 +109,9 @@ def test_many_semaphores(build: Builder, tmp_path: Path) -> None:
 def test_cancelled_wait(build: Builder, tmp_path: Path) -> None:
     """Nobody waits any more."""
     assert posted(build, tmp_path, "cancel")[1] == [False]
+    trace = check(tmp_path / "t.trace")
+    waits = [one for one in trace.events if one.kind == "Enter" and trace.region_of(one).name == "sem_wait"]
+    assert any("condition" in one.more for one in waits)
 
 
 def test_post_in_a_handler(build: Builder, tmp_path: Path) -> None:

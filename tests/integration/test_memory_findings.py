@@ -21,6 +21,7 @@ from support.build.run import vtrace as command
 from support.readers import archive
 from support.tools import PROGRAMS
 from support.users.browser import browser
+from support.users.page_site import Asked
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.memory_findings import _is_leak
@@ -159,6 +160,33 @@ def test_peak_in_the_report(build: Builder, tmp_path: Path) -> None:
     kept, whole = BLOCKS * BYTES, found["", "bytes in use at the peak"]
     assert kept <= found["work", "malloc"] < kept + BYTES
     assert kept < whole < 1.1 * kept + 2 * BYTES
+
+
+def test_peak_in_the_view(build: Builder, tmp_path: Path) -> None:
+    """The page draws the same bytes as a flame graph, in a saved page, too; its boxes have names and sizes."""
+    program = build("blocks.c", flags=(*FLAGS, "-g"), plain=True)
+    command(tmp_path, "run", "--unify", "--memory", program, "twins")
+    command(tmp_path, "view", "blocks", "--save", "page.html")
+    found = Asked(tmp_path / "blocks.trace").table("panel", name="memory", **{"from": 0, "to": 1, "rows": ""})
+    names, size = found.notes["names"], found.columns["inclusive"]
+    above = [names[int(at)] if at >= 0 else "" for at in found.columns["parent"]]
+    bytes_of = dict(zip(zip(above, names, strict=True), size, strict=True))
+    assert BLOCKS * BYTES <= bytes_of["work", "malloc"] < (BLOCKS + 1) * BYTES
+    assert size[0] == sum(found.columns["exclusive"])
+    with browser(tmp_path / "browser") as page:
+        page.open(tmp_path / "page.html")
+        page.until(lambda: page.run("return document.getElementById('tab-memory')"))
+        page.run("document.getElementById('tab-memory').click()")
+        page.until(lambda: page.run("return document.querySelector('#flame canvas')"))
+        told = set()
+        for _ in range(3 * len(names)):  # the first ones come before the boxes
+            page.run(
+                "const key = new KeyboardEvent('keydown', {key: 'ArrowRight'});"
+                "document.querySelector('#flame canvas').dispatchEvent(key)"
+            )
+            told.add(page.run("return document.querySelector('#flame .hint').textContent").partition(":")[0])
+        assert {"main", "work", "malloc"} <= told
+        assert page.complaints() == []
 
 
 def test_often_by_its_caller(build: Builder, tmp_path: Path) -> None:

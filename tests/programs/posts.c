@@ -16,7 +16,8 @@
 enum { MANY = 300000, ROUNDS = 20, DEPTH = 12 };
 
 static sem_t all[MANY], token;
-static volatile int in_handler, asked;
+static _Thread_local volatile int in_handler;
+static volatile int asked;
 
 int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *data)
 {

@@ -108,8 +108,9 @@ def test_a_crashed_process(tmp_path: Path) -> None:
     assert found.text == "process 2 works 600 ms longer in solve than the others, which end 600 ms earlier"
 
 
-def test_a_pool_that_is_killed(tmp_path: Path) -> None:
-    asleep = (*WAITS, (1, 300, 400, POOL), (2, 0, 10, POOL))
+@pytest.mark.parametrize("queue", [POOL, GET], ids=["pool", "queue"])
+def test_workers_that_are_killed(tmp_path: Path, queue: str) -> None:
+    asleep = (*WAITS, (1, 300, 400, queue), (2, 0, 10, queue))
     (found,) = team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=asleep, died=(1, 2))
     assert "which wait" in found.text
 

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import sites_of
-from vtrace.analysis.findings.run_facts import path_source
+from vtrace.analysis.findings.allocation_callers import by_callers
 from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
-from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import process_names, span
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
-from vtrace.analysis.table import Array, Table, group
+from vtrace.analysis.table import Array
 from vtrace.console import some
 from vtrace.reports.profile_sheets import ALL
 from vtrace.reports.sheet import Column, Row, Sheet
@@ -29,7 +27,6 @@ _COLUMNS = [
     Column("peak_bytes", "at peak"), Column("bytes", "bytes"), Column("calls", "calls"),
     Column("calls_per_s", "calls/s", "ratio", minor=True), Column("defined"), Column("callpath", "call path", "path"),
 ]  # fmt: skip
-_NUMBERS = ("calls", "bytes", "never_freed_calls", "never_freed_bytes", "peak_bytes")
 _SORTS = dict(zip(ALLOCATION_SORTS, ("never_freed_bytes", "peak_bytes", "bytes"), strict=True)) | {"calls": "calls"}
 _HEAPS = 3
 """The most processes whose largest heap a line tells."""
@@ -62,41 +59,6 @@ def sheet(
         made.rows.sort(key=lambda row: (-row[key], -row["peak_bytes"]))
     made.notes += _heaps(trace, blocks, chosen)
     return made.cut(len(made.rows) if most is None else most, ALL), [*_notes(blocks, window), *met.problems]
-
-
-def by_callers(trace: Trace, blocks: HeapBlocks, table: Table) -> dict[tuple[tuple[str, ...], str], Row]:
-    """The sums of rows of blocks.by_path by the names of the call path, with the functions of its site, and by the
-    file:line of the innermost function."""
-    names, strings = trace.regions["name"], trace.definitions.strings
-    found: dict[tuple[tuple[str, ...], str], Row] = {}
-    for row in _joined(table).records():
-        path, calls = row["path"], sites_of(strings.get(row["site"], ""))
-        callpath = (*(call.function for call in reversed(calls)), *path_names(blocks.paths, names, path))
-        sums = found.setdefault(
-            (callpath, calls[0].source if calls else _defined(trace, blocks.paths, path)), dict.fromkeys(_NUMBERS, 0)
-        )
-        for name in _NUMBERS:
-            sums[name] += row[name]
-    return found
-
-
-def _joined(table: Table) -> Table:
-    """The sums over all processes."""
-    first, member = group([table["path"], table["site"]])
-    sums: dict[str, Any] = {name: table[name][first] for name in ("path", "site")}
-    for name in _NUMBERS:
-        sums[name] = np.zeros(len(first), np.int64)
-        np.add.at(sums[name], member, table[name])
-    return Table(sums)
-
-
-def _defined(trace: Trace, paths: Table, path: int) -> str:
-    """file:line of the innermost function with a known line."""
-    while path > 0:
-        if found := path_source(trace, paths, path):
-            return found
-        path = int(paths["parent"][path])
-    return ""
 
 
 def _heaps(trace: Trace, blocks: HeapBlocks, chosen: Array) -> Iterator[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from vtrace.analysis import programs
 from vtrace.analysis.activity import MEMORY, TREE, USER
 from vtrace.analysis.cut_line import cut_line
+from vtrace.analysis.findings.allocation_callers import peak_paths
 from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import activity_bins, path_sums
@@ -33,7 +34,6 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import counter_charts, spread, topology
-from vtrace.reports.allocation_sheets import by_callers
 from vtrace.reports.metric_sheets import counters_of
 from vtrace.text import shell_command
 
@@ -165,26 +165,15 @@ def _flame(trace: Trace, paths: Table, time: Array, calls: Array) -> dict[str, A
 
 def _peak(trace: Trace, blocks: HeapBlocks) -> dict[str, Any] | None:
     """The flame graph of the bytes in use when each process's heap is largest; calls: of all blocks of a path."""
-    bytes_of: dict[tuple[str, ...], int] = {}
-    calls_of: dict[tuple[str, ...], int] = {}
-    for (callpath, _), row in by_callers(trace, blocks, blocks.by_path).items():
-        for depth in range(len(callpath) + 1) if row["peak_bytes"] else ():
-            path = callpath[:depth]
-            bytes_of[path] = bytes_of.get(path, 0) + row["peak_bytes"]
-            calls_of[path] = calls_of.get(path, 0) + row["calls"]
-    whole = bytes_of.pop((), 0)
-    if not whole:
-        return None
-    largest = sorted(bytes_of, key=lambda path: (-bytes_of[path], path))[:_PATHS]
-    kept = sorted((path for path in largest if bytes_of[path] * _PATH_SHARE >= whole), key=lambda p: (len(p), p))
-    number = {path: row for row, path in enumerate([(), *kept])}
+    found = peak_paths(trace, blocks)
+    number, kept = {path: row for row, path in enumerate(found)}, [*found][1:]
     of_memory = set(trace.regions["name"][trace.regions["class"] == MEMORY].tolist())
     return {
         "path": [number[path] for path in kept], "parent": [number[path[:-1]] for path in kept],
-        "time": [bytes_of[path] for path in kept], "calls": [calls_of[path] for path in kept],
-        "name": [path[-1] for path in kept], "whole": whole,
+        "time": [found[path][0] for path in kept], "calls": [found[path][1] for path in kept],
+        "name": [path[-1] for path in kept], "whole": found[()][0],
         "class": [MEMORY if path[-1] in of_memory else USER for path in kept],
-    }  # fmt: skip
+    } if found else None  # fmt: skip
 
 
 def _matrix(trace: Trace, found: Matrix) -> dict[str, Any] | None:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vtrace.analysis.activity import waits
+from vtrace.analysis.findings.allocation_callers import peak_paths
 from vtrace.analysis.findings.finding import stored_notes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import path_sums
+from vtrace.analysis.questions.allocation_blocks import has_blocks
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, generator_names
@@ -72,6 +74,8 @@ class PanelData:
         }  # fmt: skip
         if sampled:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
+        if has_blocks(self._trace):
+            self._panels["memory"] = self._memory
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
         """The table of a panel by the panel's name. Raises BadRequest."""
@@ -115,6 +119,11 @@ class PanelData:
         """The iterations of the whole run, whatever the window: begin, end, ns of the slowest process, its location."""
         columns, notes = self._loop
         return pack(columns, **notes)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the panels that the trace has."""
+        return [*self._panels]
 
     @property
     def is_diagnosed(self) -> bool:
@@ -168,6 +177,21 @@ class PanelData:
         for name, column in columns.items():
             column[sums["path"]] = sums[name]
         return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns)
+
+    def _memory(self, part: dict[str, Any]) -> Content:
+        """Like _flame, the bytes in use when the heaps of the whole run are largest, and the names of the paths."""
+        blocks = self._diagnosis(Selection()).blocks
+        found = (peak_paths(self._trace, blocks) if blocks else {}) or {(): (0, 0)}
+        number = {path: row for row, path in enumerate(found)}
+        parent = np.array([number[path[:-1]] if path else -1 for path in found])
+        size, calls = np.array([*found.values()], np.int64).T
+        regions = {name: row for row, name in enumerate(self._trace.regions["name"].tolist())}
+        columns = {
+            "parent": parent, "depth": np.array([len(path) for path in found]), "inclusive": size, "calls": calls,
+            "region": np.array([regions.get(path[-1], 0) if path else 0 for path in found]),
+            "exclusive": size - np.bincount(parent[1:], size[1:], len(size)).astype(np.int64),
+        }  # fmt: skip
+        return pack(columns, names=[plain(path[-1]) if path else "" for path in found])
 
     def regions(self, window: tuple[int, int], locations: Sequence[int]) -> ComparedSide:
         """Calls and exclusive time of each region, as the profile shows them."""

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 Ask = Callable[[str, Mapping[str, Any]], Content | None]
 """Answers a request of the page by its name and words."""
-PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks", "iterations")
+PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks", "iterations",
+          "memory")  # fmt: skip
 STEPS = len(PANELS) + 10
 """Steps of the work for a trace."""
 _UNITS = 1024
@@ -141,7 +142,7 @@ class _Saver:
     def _of_one_pass(self, search: Search, advance: Callable[[int], None]) -> None:
         units = {"rows": self._units}
         for name in PANELS:
-            if name != "findings_here" or not self._is_whole:
+            if name in self._shown.panels.names and (name != "findings_here" or not self._is_whole):
                 self._keep(f"panel {name}", "panel", name=name, rows="")
             advance(1)
         self._keep("sums", "sums", **search._asdict())

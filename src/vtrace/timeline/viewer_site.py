@@ -260,7 +260,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
         "samples": shown.samples.known, "counters": shown.curves.described(),
-        "offCore": shown.off_core.known,
+        "offCore": shown.off_core.known, "memory": "memory" in shown.panels.names,
         "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()], "findings": _known(trace),
         "quick": _is_quick(trace),
     }  # fmt: skip

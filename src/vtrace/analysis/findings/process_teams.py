@@ -25,7 +25,7 @@ _QUEUE = re.compile(r"@.*/(multiprocessing/(pool|queues|connection|synchronize|p
 """Functions of Python that wait for other processes."""
 _MOST = 256
 """The most processes of a team, since the time to compare them grows with their square."""
-_MOST_CELLS = 1 << 25
+_MOST_CELLS = 1 << 27
 """The most processes of a team times ends of waits: the bytes of each table of _Times."""
 _HALF, _ASLEEP = 0.5, 0.8
 """_HALF: as for ranks (uneven_work_findings.py). _ASLEEP: the least share of an interval that a process sleeps."""
@@ -94,7 +94,8 @@ def _uneven(facts: RunFacts, first: int, siblings: list[int]) -> Iterator[Findin
     is_slow = work > work.mean() + _HALF * (work.max() - work.mean())
     slow, others = ([row for row, here in zip(members, mask, strict=True) if here] for mask in (is_slow, ~is_slow))
     path = facts.longer_path(slow, others, resting) if slow and others else -1
-    has_ends = not _died(facts, [row for row in others if _is_pooled(known[row])])
+    served = [row for row in others if _is_pooled(known[row]) or any(_QUEUE.search(f"@{one}") for one in known[row])]
+    has_ends = not _died(facts, served)  # the last wait for work of a worker that is ended has no record
     if lost.any() and path >= 0 and not _QUEUE.search(f"@{path_source(facts.trace, facts.paths, path)}"):
         yield _finding(
             facts, path, slow=slow, others=others, loss=round(_ns(lost, times).sum()),

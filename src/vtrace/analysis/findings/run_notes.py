@@ -178,7 +178,7 @@ def _locks_to_record(facts: RunFacts) -> str:
     serves = [
         timed and not is_for_interpreter(site) for timed, site in zip(blocked.is_timed, blocked.sites, strict=True)
     ]
-    is_known = facts.asleep_at_work & blocked.is_known | np.array(serves, bool)
+    is_known = facts.asleep_at_work & blocked.is_known | np.array(serves, bool) & facts.sleeps_at_work[blocked.region]
     known = known + np.bincount(blocked.location, blocked.within() * is_known, trace.locations.rows)
     np.maximum.at(longest := np.zeros(trace.locations.rows), blocked.location,
                   blocked.within() * ~(is_known | blocked.is_for_lock))  # fmt: skip

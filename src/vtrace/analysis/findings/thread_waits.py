@@ -143,6 +143,7 @@ def _explain_by_locks(barriers: Waits, *locks: Waits) -> list[Array]:
     the location did. Returns behind_ns of the waits for locks: the parts of these waits in barriers."""
     location, time = (np.concatenate([getattr(each, name) for each in locks]) for name in ("location", "time"))
     begin = np.concatenate([np.empty(0, np.int64) if each.since is None else each.since for each in locks])
+    begin = np.maximum(begin, 0)
     order = np.lexsort((begin, location))
     behind, barriers.locks_ns = np.zeros(len(time)), np.zeros(len(barriers.time), np.int64)
     if barriers.since is not None and barriers.partner_since is not None and barriers.until is not None:
@@ -151,7 +152,7 @@ def _explain_by_locks(barriers: Waits, *locks: Waits) -> list[Array]:
         axis = location[order] * width + begin[order]  # times of all locations as disjoint ranges of one axis
         sums = np.append(0, np.cumsum(time[order]))
         own, theirs = (
-            [np.searchsorted(axis, at * width + when) for when in (np.maximum(since, 0), until)]
+            [np.searchsorted(axis, at * width + when) for when in (np.clip(since, 0, until), until)]
             for at, since in ((barriers.location, barriers.since), (barriers.partner, barriers.partner_since))
         )
         waited = sums[theirs[1]] - sums[theirs[0]]

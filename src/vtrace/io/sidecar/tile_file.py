@@ -20,6 +20,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 import numpy as np
 
 from vtrace.errors import FormatError, TileDamageError
+from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK
 from vtrace.io.common.arrays import Array
 from vtrace.io.common.schema import Prototypes, Schema, declare, library
 from vtrace.io.local.heads import open_file
@@ -270,6 +271,8 @@ class TileFile:
             if place is None:
                 raise TileDamageError(f"a block of checkpoints is missing in {DATA}", _REMEDY)
             found = self._read(place, CheckpointBlock)
+            if len(found) < CHECKPOINT_BLOCK and number + 1 < len(self.block_times(row)):
+                raise _damage()
             with self._lock:
                 _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
         return found

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starts the page: reads the description of the traces, takes the state from the address, and connects all parts.
+// Starts the page: reads the traces' descriptions and the address, and connects all parts.
 
 import {App} from './app.js';
 import {drawChart, paperOf} from './draw/chart.js';

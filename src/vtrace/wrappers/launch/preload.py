@@ -98,7 +98,8 @@ def _missing_script(words: list[str], directory: str) -> str:
     """The script of a command that is certainly one of Python, if this script does not exist; else ""."""
     version = os.path.basename(words[0]).removeprefix("python").removeprefix("pypy")
     script = python_script(words[1:]) if is_python(os.path.basename(words[0])) and not version.strip(_VERSION) else None
-    if script not in words or any(word.strip(_OPTIONS) for word in words[1 : words.index(script)]):
+    rest = words[1:]
+    if script not in rest or any(word.strip(_OPTIONS) for word in rest[: rest.index(script)]):
         return ""
     return "" if os.path.exists(os.path.join(directory, script)) else script
 

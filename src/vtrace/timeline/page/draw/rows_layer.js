@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A row of the picture: tiles as shares of classes, and single calls where tiles are too coarse; the functions of samples,
-// marks of rare calls, and the curve of a counter.
+// A row of the picture: tiles, single calls where tiles are too coarse, functions of samples, marks of rare calls, curves.
 
 import {heat, mixed, shade, waiting} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bar above the chart and the legend below: search, rows, colours, filters, alignment, export.
 
-import {button, byId, element, fill} from './dom.js';
+import {button, byId, element, fill, hint} from './dom.js';
 import {windowOf} from '../draw/chart.js';
 import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
@@ -175,7 +175,7 @@ export function commandOf(app) {
 /** @param {App} app */
 async function copyCommand(app) {
   const text = commandOf(app), dialog = /** @type {HTMLDialogElement} */ (byId('command'));
-  const said = element('p', {className: 'hint'});
+  const said = hint();
   fill(dialog, element('p', {}, 'This command shows the window:'), element('code', {}, text), said, button('Close', () => dialog.close()));
   dialog.showModal();
   await navigator.clipboard?.writeText(text).then(() => fill(said, 'The command is in the clipboard.'), () => undefined);

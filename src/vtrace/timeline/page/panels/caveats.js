@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The limits of the numbers, as vtrace says them first in a terminal: each line once, until the user closes them.
+// The limits of the numbers, as vtrace says them first in a terminal: each line once, until closed.
 
 import {button, byId, element, fill} from './dom.js';
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flame graph of the selection: a box for each call path, as wide as its inclusive time over all rows.
+// The flame graph: a box for each call path, as wide as its inclusive time over all rows, or its bytes.
 
 import {paintOf, paperOf} from '../draw/chart.js';
 import {callColour} from '../draw/rows_layer.js';
 import {CanvasSurface} from '../draw/surface.js';
 import {needsLight} from '../model/colours.js';
 import {boxes} from '../model/flame.js';
-import {count, duration} from '../model/time.js';
+import {bytes, count, duration} from '../model/time.js';
 import {element, fill, hint} from './dom.js';
 import {fromSamples, regionName, withNames} from './tables.js';
 
@@ -14,12 +14,13 @@ const HIGH = 17;
 
 /** @param {App} app @param {Table} found @param {number} trace */
 export function flame(app, found, trace) {
-  const paths = /** @type {any} */ (found.columns);
+  const paths = /** @type {any} */ (found.columns), {names} = found.notes;
   let root = 0;
-  const said = hint('Click a box to enlarge the box, again to show all.');
-  return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
+  const said = hint(`${names ? 'Bytes in use when heaps are largest. ' : ''}A click enlarges a box, again shows all.`);
+  const nameOf = (/** @type {number} */ path) => names?.[path] ?? regionName(app, trace, paths.region[path]), amount = names ? bytes : duration;
+  return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, names ? [] : paths.region, () => {
     let shown = /** @type {FlameBox[]} */ ([]);
-    const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph; arrow keys go from box to box, Enter enlarges; the profile has the numbers'});
+    const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph: arrow keys go from box to box, Enter enlarges'});
     let focused = -1;
     const draw = () => {
       const width = canvas.parentElement?.clientWidth || 420;
@@ -30,12 +31,12 @@ export function flame(app, found, trace) {
       const s = new CanvasSurface(canvas), paper = paperOf();
       s.begin(width, high, paper.back);
       const paint = {...paintOf(app, trace, paper), colour: /** @type {const} */ ('class')};
-      for (const box of shown) s.fill(box.x * width, box.depth * HIGH, Math.max(1, box.width * width - 1), HIGH - 1, callColour(paint, paths.region[box.path], 1));
+      const tints = shown.map(({path}) => callColour(paint, paths.region[path], 1));
+      shown.forEach((box, at) => s.fill(box.x * width, box.depth * HIGH, Math.max(1, box.width * width - 1), HIGH - 1, tints[at]));
       s.flush();
-      for (const box of shown) {
-        const light = needsLight(callColour(paint, paths.region[box.path], 1));
-        if (box.width * width > 24) s.text(regionName(app, trace, paths.region[box.path]), box.x * width + 3, box.depth * HIGH + 12, light ? 0xffffff : 0, box.width * width - 6);
-      }
+      shown.forEach((box, at) => {
+        if (box.width * width > 24) s.text(nameOf(box.path), box.x * width + 3, box.depth * HIGH + 12, needsLight(tints[at]) ? 0xffffff : 0, box.width * width - 6);
+      });
     };
     /** @param {MouseEvent} event */
     const at = (event) => shown.find((box) => {
@@ -44,7 +45,7 @@ export function flame(app, found, trace) {
     });
     /** @param {FlameBox | undefined} box */
     const tell = (box) => {
-      if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls${paths.samples ? `, ${count(paths.samples[box.path])} samples` : ''}`);
+      if (box) fill(said, `${nameOf(box.path)}: ${amount(paths.inclusive[box.path])}, exclusive ${amount(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls${paths.samples ? `, ${count(paths.samples[box.path])} samples` : ''}`);
     };
     /** @param {FlameBox | undefined} box */
     const enlarge = (box) => {

@@ -21,21 +21,21 @@ import {installSide} from './side.js';
 const PANELS = {
   findings: ['Findings', findings], call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame],
   iterations: ['Iterations', iterations], ranks: ['Ranks', ranks], matrix: ['Messages', matrix],
-  collectives: ['Collectives', collectives], files: ['Files', files], histogram: ['Search', null], notes: ['Notes', null],
+  collectives: ['Collectives', collectives], files: ['Files', files], memory: ['Memory', flame], histogram: ['Search', null], notes: ['Notes', null],
   compare: ['Compare', null],
 };
 const PAUSE = 250;
 const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold', 'picks']);
 /** What panels say that may take seconds. @type {Record<string, string>} */
-const SLOW = {findings: 'Looking for causes of lost time in all events ...', iterations: 'Looking for iterations in all events ...'};
+const SLOW = {findings: 'Looking for causes of lost time in all events ...', iterations: 'Looking for iterations in all events ...', memory: 'Looking for blocks ...'};
 /** Panels that do not change with the window. */
-const STAY = ['call', 'findings', 'histogram', 'iterations', 'notes'];
+const STAY = ['call', 'findings', 'histogram', 'iterations', 'memory', 'notes'];
 
 /** @param {App} app */
 export function installPanels(app) {
   const {store} = app;
   let timer = 0;
-  const shown = Object.entries(PANELS).filter(([name]) => name !== 'compare' || app.traces.length > 1);
+  const shown = Object.entries(PANELS).filter(([name]) => (name !== 'compare' || app.traces.length > 1) && (name !== 'memory' || app.traces.some((one) => one.meta.memory)));
   const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', id: `tab-${name}`, 'data-panel': name, 'aria-controls': 'panel'}));
   fill(byId('tabs'), ...tabs);
   byId('tabs').addEventListener('keydown', (event) => alongTabs(event, tabs));

@@ -60,7 +60,7 @@ function gridOf(app, found, trace) {
   const [a, b, d] = [grid.lengths[0] || 1, grid.lengths[1] || 1, grid.lengths[2] || 1];
   const cell = Math.max(2, Math.min(28, 400 / Math.max(a, b * d + d)));
   const width = Math.ceil(d * (b * cell + 6)), height = Math.ceil(a * cell);
-  const said = element('p', {className: 'hint'});
+  const said = hint();
   const title = `${grid.name || 'grid'}: ${grid.lengths.join(' \u00d7 ')} processes, time in ${meta.classes[chosenClass].name}`;
   fill(said, title);
   const times = Array.from(process, (p) => (Number(p) >= 0 ? ns[Number(p) * classes + chosenClass] : 0));

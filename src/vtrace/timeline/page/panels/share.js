@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files to share: the picture as SVG and PNG, with a title and a legend of what it has, and the page as one file.
+// Files to share: the picture as SVG and PNG with a legend, and the page as one file.
 
 import {drawChart, paperOf} from '../draw/chart.js';
 import {drawOver} from '../draw/over.js';

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table of a panel: a click on a head sorts, long tables show their first rows, and two buttons copy the table and save
-// it as CSV. Numbers are never cut; names take the remaining width and lose their middle.
+// A table of a panel. Numbers are never cut; names take the remaining width and lose their middle.
 
 import {bytes, count, duration} from '../model/time.js';
 import {button, element, fill} from './dom.js';
