@@ -31,7 +31,6 @@ from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, prepared, tile_pass, viewer_site
 from vtrace.timeline.answers import BadRequest, Outdated, pack
 from vtrace.timeline.call_store import LocationCalls
-from vtrace.timeline.saved_data import PANELS
 from vtrace.timeline.viewer_site import ShownTrace
 
 
@@ -318,7 +317,7 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 def answers_of(shown: ShownTrace, window: tuple[int, int]) -> list[bytes]:
     """Panels, orders of rows, collective operations, outliers and calls."""
     locations, rows = shown.rows.of(""), [shown.rows.order]
-    found = [shown.panels.answer(name, window, locations) for name in PANELS]
+    found = [shown.panels.answer(name, window, locations) for name in shown.panels.names]
     found += [shown.panels.sums(window, shown.rows.order, "", exact=False), shown.data.bands(rows, window)]
     calls = shown.store.together(shown.rows.order.tolist(), *window)
     return [each.data for each in [*found, shown.rare.answer(rows, window, 100, every=False), pack(calls)]]
