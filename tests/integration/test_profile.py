@@ -316,13 +316,18 @@ def test_damaged_contexts(tmp_path: Path) -> None:
 
 
 def test_samples_in_the_summary(score_p: Path, tmp_path: Path) -> None:
-    """vtrace summary has the same numbers of the functions that samples found, also for a window, and a line with the
-    first of them; it says nothing of samples where there are none."""
+    """vtrace summary has the same numbers of the functions that samples found, also for a window, with shares of the
+    time of all threads, and a line with the first of them; it says nothing of samples where there are none."""
     archive = score_p / "scorep-sampling"
     for words in ((), ("--from", "25%", "--to", "75%")):
-        found = json.loads(vtrace(score_p, "summary", archive, "--json", *words).stdout)["samples"]
+        summary = json.loads(vtrace(score_p, "summary", archive, "--json", *words).stdout)
+        found, whole = summary["samples"], sum(row["total_ns"] for row in summary["classes"])
         rows = [row for row in profile(archive, *words)["profile"] if row["samples"] and row["source"] == "samples"]
-        assert [{key: row[key] for key in found[0]} for row in rows] == found
+        same = found[0].keys() - {"share", "share_error"}
+        assert [{key: row[key] for key in same} for row in rows] == [{key: row[key] for key in same} for row in found]
+        for row, other in zip(found, rows, strict=True):
+            assert row["share"] == pytest.approx(row["exclusive_ns"] / whole)
+            assert row["share_error"] / row["share"] == pytest.approx(other["share_error"] / other["share"])
         assert {row["function"] for row in found} >= {"body", "tiny"}
     shown = vtrace(score_p, "summary", archive).stdout
     assert re.search(r"^  inside +\d+ samples in the program's own code: [\d.]+ % body, ", shown, re.MULTILINE)
