@@ -381,6 +381,31 @@ def test_waits_among_neighbours(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("call_name", ["MPI_Mprobe", "MPI_Win_unlock_all", "MPI_Waitall"])
+def test_waits_of_no_kind(tmp_path: Path, call_name: str) -> None:
+    """Rank 0 waits 300 ns of 600 ns in a call whose end no other event explains, while rank 1 works."""
+    events = {}
+    for rank, time in enumerate((100, 400)):
+        later = call(time + 100, 510, call_name)
+        events[rank] = [(0, "Enter", 0), *coll(0, 100), *call(100, time + 100, "work"), *later, (600, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, work in main", (0,))
+    assert found.text == (
+        f"rank 1 takes longer in work in main than the others: up to 300 ns of waiting in {call_name} in main"
+    )
+
+
+def test_time_in_waiting_calls_that_is_no_wait(tmp_path: Path) -> None:
+    """All ranks spend the same time in a transfer, though rank 1 works longer; the others wait for rank 1 in an
+    operation of all, whose waits are known."""
+    events = {}
+    for rank, time in enumerate((100, 400, 100)):
+        calls = [*call(0, 300, "MPI_Waitall"), *call(300, time + 300, "work"), *coll(time + 300, 700)]
+        events[rank] = [(0, "Enter", 0), *calls, (700, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.certainty) == (600, "exact")
+
+
 def test_steps_by_recursion_are_one_finding(tmp_path: Path) -> None:
     """In each of 40 steps rank 1 works 30 ns, the others 10 ns. A step calls the function of the next one."""
     ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)

@@ -9,18 +9,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from vtrace.analysis.activity import waits as waiting_calls
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import rule
 from vtrace.analysis.findings.process_teams import uneven_teams
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.run_notes import recorded_apart
-from vtrace.analysis.findings.wait_pool import WaitPool
+from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
 _MOST, _HALF = 3, 0.5
 """The most findings; ranks are slow from this part of the way from the mean to the longest on."""
+_UNEVEN = 0.1
+"""Unknown waits are told from this part of the time on that all ranks would have at the longest rank's work."""
+_END = "_completion"
+"""Ending of the kinds of waits that no finding tells."""
 _AMONG_NEIGHBOURS = re.compile(r"p?mpi_neighbor_", re.IGNORECASE)
 
 
@@ -39,22 +44,55 @@ def uneven_work(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 @rule()
-def waits_among_neighbours(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """Waits in collective operations among neighbours, whom archives do not name: ranks that work longer are late for
-    them. Upper bounds."""
-    facts, masters = diagnosis.facts, diagnosis.facts.ranked
-    regions = np.append([bool(_AMONG_NEIGHBOURS.match(str(name))) for name in facts.trace.regions["name"]], False)
-    inside = regions[facts.paths["region"]]
-    if not diagnosis.mpi or len(masters) < 2 or not inside.any():
+def waits_without_kind(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits in MPI of no kind: in collective operations among neighbours, whom archives do not name; and in probes,
+    locks of windows and transfers of large messages, if the load is so uneven beside all known waits. Ranks that work
+    longer are late for them. Upper bounds."""
+    facts, masters, names = diagnosis.facts, diagnosis.facts.ranked, diagnosis.facts.trace.regions["name"]
+    if not diagnosis.mpi or len(masters) < 2:
         return
-    waits, work = facts.spent_in(inside)[masters], facts.working_time[masters]
-    loss = int(min((waits - waits.min()).sum(), (work.max() - work).sum()))
+    among = np.append([bool(_AMONG_NEIGHBOURS.match(str(name))) for name in names], False)
+    waits, work = facts.spent_in(among[facts.paths["region"]])[masters], facts.working_time[masters]
+    waits -= waits.min()
+    less = work.max() - work
+    yield from _late_ranks(facts, among, int(min(waits.sum(), less.sum())), np.ones(facts.paths.rows))
+    others = np.append(waiting_calls(names.tolist(), facts.trace.regions["activity"]), False)
+    others &= facts.waits_in_mpi & ~among
+    more, unknown = _unknown_waits(facts, diagnosis.mpi.waits, others, less - waits)
+    if more >= _UNEVEN * len(masters) * work.max():
+        yield from _late_ranks(facts, others, more, unknown)
+
+
+def _unknown_waits(facts: RunFacts, waits: Table, regions: Array, less: Array) -> tuple[int, Array]:
+    """ns that ranks may wait in calls of these regions ((regions + 1,) bool) beside the known waits; (paths,) the share
+    of unknown time in each call. less: ns that each rank works less than the longest. Time that even the rank with the
+    least of it spends in the calls is no wait."""
+    masters, known = facts.ranked, waits.take(~np.char.endswith(waits.kinds, _END)[waits["kind"]])
+    region = waits.paths["region"][known["path"]]
+    inside, at = regions[region], facts.trace.locations.rows
+    told = add_up(known["location"], known["time_ns"], at)[masters]
+    told_here = add_up(known["location"][inside], known["time_ns"][inside], at)[masters]
+    without_processor, _ = waited_in_mpi(facts, waits)
+    spent = facts.spent_in(regions[facts.paths["region"]])[masters] - told_here
+    spent = np.maximum(0, spent - without_processor[masters])
+    each = np.minimum(spent - spent.min(), less - told)
+    whole = np.bincount(facts.paths["region"] + 1, facts.exclusive(masters), len(regions))
+    mine = np.isin(known["location"], masters)
+    of_region = np.bincount(region[mine] + 1, known["time_ns"][mine], len(regions))
+    unknown: Array = 1 - of_region / np.maximum(1, whole)
+    return int(np.maximum(0, each).sum()), unknown[facts.paths["region"] + 1]
+
+
+def _late_ranks(facts: RunFacts, regions: Array, loss: int, unknown: Array) -> Iterator[Finding]:
+    """The ranks that work longest, for which others wait in calls of these regions. unknown: (paths,) the share of the
+    calls' time that may be these waits."""
+    masters, work = facts.ranked, facts.working_time[facts.ranked]
     is_slow = work > work.mean() + _HALF * (work.max() - work.mean())
     slow, others = ([row for row, here in zip(masters, mask, strict=True) if here] for mask in (is_slow, ~is_slow))
-    longer = facts.longer_place(slow, others) if slow and others else ""
-    if not longer or loss <= 0:
+    longer = facts.longer_place(slow, others) if loss > 0 and slow and others else ""
+    if not longer:
         return
-    path = int(np.argmax(np.where(inside, facts.exclusive(masters), -1)))
+    path = int(np.argmax(np.where(regions[facts.paths["region"]], facts.exclusive(masters) * unknown, -1)))
     who, does = locations_text(facts.trace, slow), "s" * (len(slow) == 1)
     yield facts.finding(
         "imbalance", loss, path, locations=others, culprit=f"{who}, {longer}", certainty=BOUND,
