@@ -25,7 +25,7 @@ from vtrace.analysis.trace import Trace
 from vtrace.io.archive.properties import CORES
 from vtrace.io.sidecar import sidecar
 from vtrace.reasons import FLUSH, OFF
-from vtrace.reports.diagnose_sheets import findings_about
+from vtrace.reports.diagnose_sheets import findings_about, page
 
 Event = tuple[Any, ...]
 PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
@@ -393,6 +393,23 @@ def test_waits_of_no_kind(tmp_path: Path, call_name: str) -> None:
     assert found.text == (
         f"rank 1 takes longer in work in main than the others: up to 300 ns of waiting in {call_name} in main"
     )
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (400, "the cause of the load balance of 83 % is unknown"),
+        (200, "no loss above 2 % of the time of all threads was found"),
+    ],
+)
+def test_uneven_load_of_unknown_cause(tmp_path: Path, time: int, words: str) -> None:
+    """Rank 0 ends while rank 1 still works: no call of MPI has the time that it loses."""
+    events = {}
+    for rank, work in enumerate((100, time)):
+        calls = [*call(0, 500, "other"), *call(500, work + 500, "work"), *call(work + 500, time + 501, "MPI_Isend")]
+        events[rank] = [(0, "Enter", 0), *coll(0, 0), *calls, (time + 501, "Leave", 0)]
+    diagnosis = Trace(archive(tmp_path / "a", events)).diagnosis(Selection())
+    assert f"Findings; {words}" in [*page(diagnosis, diagnosis.findings, details=False)]
 
 
 def test_time_in_waiting_calls_that_is_no_wait(tmp_path: Path) -> None:

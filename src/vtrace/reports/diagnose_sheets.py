@@ -30,6 +30,8 @@ _WIDTH = 100
 _LINES, _FINDINGS = 21, 5
 """The most lines and findings without details: with the archive's name and the next command a screen of 25 lines."""
 _BELOW = " " * 6
+_UNEVEN = 0.9
+"""Below this load balance ranks lose time, known or not."""
 
 ABOUT = {
     "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "processor": (),
@@ -86,19 +88,23 @@ def blocks(findings: list[Finding], trace: Source, known: Sequence[str], *, deta
 def first_findings(diagnosis: Diagnosis, most: int) -> Iterator[str]:
     """The largest findings, and the line that says what to record."""
     if diagnosis.findings:
-        yield from wrapped(_head(diagnosis.findings, diagnosis.findings), "", "  ")
+        yield from wrapped(_head(diagnosis, diagnosis.findings), "", "  ")
     for block in blocks(diagnosis.findings[:most], diagnosis.facts.trace, diagnosis.notes, details=False):
         yield from block
     yield from wrapped(diagnosis.to_record, "", "")
 
 
-def _head(findings: list[Finding], every: list[Finding]) -> str:
-    """findings: those to show of every one."""
+def _head(diagnosis: Diagnosis, findings: list[Finding]) -> str:
+    """findings: those to show of all."""
+    every, mpi = diagnosis.findings, diagnosis.mpi
     if every and not findings:
         return f"Findings; none about this, {len(every)} without --about"
-    is_loss = findings and kind_of(findings[0].kind).is_loss
-    loss = "100 % are the time of all threads" if is_loss else "no loss above 2 % of the time of all threads was found"
-    return f"Findings; {loss}"
+    if findings and kind_of(findings[0].kind).is_loss:
+        return "Findings; 100 % are the time of all threads"
+    balance = mpi.efficiencies["load_balance"][0] if mpi and mpi.efficiencies.rows else 1
+    if balance < _UNEVEN and not any(kind_of(one.kind).is_loss for one in every):
+        return f"Findings; the cause of the load balance of {100 * balance:.0f} % is unknown"
+    return "Findings; no loss above 2 % of the time of all threads was found"
 
 
 def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool, most: int = _LINES) -> Iterator[str]:
@@ -109,7 +115,7 @@ def page(diagnosis: Diagnosis, findings: list[Finding], *, details: bool, most: 
         for text in (*diagnosis.notes, diagnosis.to_record, headline(diagnosis))
         for line in wrapped(text, "  ", "  ")
     ]
-    yield from [*head, "", *wrapped(_head(findings, diagnosis.findings), "", "  ")]
+    yield from [*head, "", *wrapped(_head(diagnosis, findings), "", "  ")]
     made = [*blocks(findings, diagnosis.facts.trace, diagnosis.notes, details=details)]
     ends = np.cumsum([len(block) for block in made])
     on_screen = int(np.count_nonzero(ends <= most - len(head) - 3))
