@@ -318,6 +318,25 @@ def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
     assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
 
 
+def test_messages_in_another_order_are_told_of_their_sender(tmp_path: Path) -> None:
+    """Rank 1 waits 250 ns for rank 0's second message, while the first one is there, which rank 1 then receives. Rank 0
+    waits 500 ns for the only message of rank 1."""
+
+    def message(kind: str, begin: int, end: int, tag: int) -> list[Event]:
+        to = int((kind == "Send") == (tag < 3))
+        at = begin if kind == "Send" else end
+        return call(begin, end, f"MPI_{kind}", (at, f"Mpi{kind}", to, 0, tag, 8))
+
+    first = [*call(0, 50, "work"), *message("Send", 50, 50, 1), *call(50, 300, "work"), *message("Send", 300, 300, 2)]
+    second = [*call(0, 50, "work"), *message("Recv", 50, 300, 2), *message("Recv", 300, 300, 1)]
+    second += [*call(300, 800, "other"), *message("Send", 800, 800, 3)]
+    each = ([*first, *message("Recv", 300, 800, 3)], second)
+    events = {rank: [(0, "Enter", 0), *calls, (810, "Leave", 0)] for rank, calls in enumerate(each)}
+    found = Trace(archive(tmp_path / "a", events)).diagnosis(Selection()).findings
+    texts = {one.loss_ns: one.text for one in found if one.kind == "imbalance"}
+    assert {loss: "receive in the order of sending" in text for loss, text in texts.items()} == {250: True, 500: False}
+
+
 def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
     """The events of ranks that work for so long before each operation of all, and leave it when the last one enters."""
     ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)

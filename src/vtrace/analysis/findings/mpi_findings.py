@@ -305,9 +305,10 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     elif select:
         evidence = (*evidence, "--select", re.sub(r"[,[]", "?", select))  # they separate and begin patterns
     locations = np.unique(answers.waits["location"][rows])
+    for_these = answers.waits.take(rows[np.isin(answers.waits["partner"][rows], cause.locations)])
     return facts.finding(
         cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
-        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, answers.waits.take(rows)),
+        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, for_these),
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
