@@ -351,6 +351,29 @@ def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
     return {rank: [*events, (now, "Leave", 0)] for rank, events in made.items()}
 
 
+@pytest.mark.parametrize(
+    ("less", "kind", "text"),
+    [
+        (100, "imbalance", "the rank that takes longer in work in main changes: 1.8 us of waiting in MPI_Coll in main"),
+        (0, "serialisation", "ranks take turns instead of working at once: work in main delays the next rank, 1.8 us"),
+    ],
+)
+def test_each_time_another_rank_takes_longer(less: int, kind: str, text: str, tmp_path: Path) -> None:
+    """Rank after rank works 300 ns longer than the others, which work as well, or do not."""
+    works = [[less + 300 * (rank == turn) for rank in range(3)] for turn in range(3)]
+    found = told(Trace(archive(tmp_path / "a", meetings(works))), kind)
+    assert found.text.startswith(text), found.text
+
+
+@pytest.mark.parametrize(("waited", "kind"), [(0, "imbalance"), (160, "serialisation")])
+def test_waits_for_a_processor_change_ranks(waited: int, kind: str, tmp_path: Path) -> None:
+    """Each of two ranks works 300 ns longer once, for some of which it has no processor."""
+    anchor = archive(tmp_path / "a", meetings([[400, 100], [100, 400]]))
+    if waited:
+        without_processor(anchor, (0, 0, 400, waited, "main", "work"), (1, 400, 800, waited, "main", "work"))
+    assert told(Trace(anchor), kind).loss_ns == 600 - 2 * waited
+
+
 def outside(works: list[list[int]]) -> dict[int, list[Event]]:
     """Like meetings, of a program whose own functions are not recorded."""
     made = {rank: [event for event in events if event[2:] not in ((0,), (region("work"),)) or event[1] not in CALLS]

@@ -42,6 +42,11 @@ _NEARLY_ALL, _SOME = 0.99, 0.01
 cause from the second share of the cause's largest place on."""
 _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 """Kinds of causes of which the same processes have one; the most further places that a sentence names."""
+_AT_ONCE, _EACH = 0.8, 0.9
+"""All ranks work at once in a place if the waits are at most the first part of those of turns, and each rank enters the
+place before at least the second part of the operations that wait."""
+_WHOLE = ("main", "MAIN__", "<module>")
+"""Functions that call all others."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -284,17 +289,19 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     asleep: Place | None = cause.place
     if not (asleep or is_io or names):
         asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
-    select = f"region={names[-1]}" if names else ""
+    shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
     elif facts.path_class(cause.path, delays.paths) == MPI:
         place = facts.call_text(delays.paths, cause.path)
     elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
-        names, place, source = sampled.names, sampled.text, sampled.source
+        shown, names, place, source = sampled, sampled.names, sampled.text, sampled.source
         if sum(names[-1] in name for name in trace.regions["name"].tolist()) == 1:
             select = f"path=*{names[-1]}*"  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
-    text = _sentence(facts, cause, culprits, where, is_io=is_io)
+    changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
+    text = f"the rank that takes longer in {where} changes: "
+    text = text if changes else _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -307,13 +314,31 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     locations = np.unique(answers.waits["location"][rows])
     for_these = answers.waits.take(rows[np.isin(answers.waits["partner"][rows], cause.locations)])
     return facts.finding(
-        cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
+        "imbalance" if changes else cause.kind, cause.loss, cause.path, delays.paths,
+        locations=locations[~np.isin(locations, cause.locations)],
         text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, for_these),
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
         processor_ns=cause.processor_ns,
     )  # fmt: skip
+
+
+def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, shown: Place | None) -> bool:
+    """True if all ranks work at once in the place of a cause and then meet, but not always the same one takes longer.
+    shown: the place outside of recorded calls. Waits for a processor change ranks, too."""
+    masters, paths = [*facts.masters.values()], answers.delays.paths
+    is_own = cause.processor_ns <= _MOSTLY * cause.loss and places.of_meetings(cause.waits_ns)
+    if not is_own or facts.path_class(cause.path, paths) in (IO, MPI):
+        return False
+    if names := facts.names(cause.path, paths):
+        meets = facts.calls(facts.names(int(places.path[np.argmax(cause.waits_ns)]), paths))[masters].max()
+        work = facts.work(names)[masters].sum() * bool(facts.calls(names)[masters].min() >= max(1, _EACH * meets))
+    elif isinstance(shown, SleepingCall):
+        work = facts.longest_sleep(facts.paths_named(()), masters, [])[1] * len(masters)
+    else:
+        work = shown.ns * len(masters) if shown and shown.names[-1] not in _WHOLE else 0
+    return bool(cause.loss <= _AT_ONCE * (len(masters) - 1) * work)
 
 
 def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool) -> int:

@@ -410,6 +410,11 @@ class RunFacts:
         found: Array = np.isin(np.arange(self.paths.rows), [*_find_paths(self, names)])
         return found
 
+    def calls(self, names: tuple[str, ...]) -> Array:
+        """(locations,) the calls of the call paths with these names."""
+        n = self.numbers.take(self.paths_named(names)[self.numbers["path"]])
+        return add_up(n["location"], n["calls"], self.trace.locations.rows)
+
     @cached_property
     def working_time(self) -> Array:
         """(locations,) ns outside of calls of MPI that may wait."""
