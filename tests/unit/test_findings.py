@@ -832,6 +832,13 @@ def joins() -> dict[int, list[Event]]:
     return events
 
 
+def test_samples_do_not_show_a_wait_for_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples of a thread that waits for another one are in the caller, as those of other calls there."""
+    caller = SimpleNamespace(names=("main",), text="main (x.c:9)", source="x.c:9", ns=300.0)
+    monkeypatch.setattr(RunFacts, "sampled", SimpleNamespace(longer=lambda *_: caller, call_source=lambda *_: ""))
+    assert told(Trace(archive(tmp_path / "a", joins())), "imbalance").culprit == "rank 1, pthread_join in main"
+
+
 def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
     found = told(Trace(archive(tmp_path / "a", joins())), "imbalance")
     assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))

@@ -289,12 +289,17 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     asleep: Place | None = cause.place
     if not (asleep or is_io or names):
         asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
+    for_thread = facts.for_thread[delays.paths["region"][cause.path]]  # samples show the caller of such a wait
     shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
     elif facts.path_class(cause.path, delays.paths) == MPI:
         place = facts.call_text(delays.paths, cause.path)
-    elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
+    elif (
+        facts.sampled
+        and not (is_io or for_thread)
+        and (sampled := facts.sampled.longer(names, cause.locations, others))
+    ):
         shown, names, place, source = sampled, sampled.names, sampled.text, sampled.source
         if sum(names[-1] in name for name in trace.regions["name"].tolist()) == 1:
             select = f"path=*{names[-1]}*"  # with the time in functions that it calls

@@ -139,6 +139,12 @@ class RunFacts:
         return np.append(found, False)
 
     @cached_property
+    def for_thread(self) -> Array:
+        """(regions + 1,) bool: calls that may wait for other threads of the process."""
+        activities = [ACTIVITIES.index(path) for path in ("openmp/sync", "threads")]
+        return np.append(np.isin(self.trace.regions["activity"], activities), False)
+
+    @cached_property
     def working(self) -> Array:
         """(paths,) bool: True if the innermost call is work of the program; False for the root."""
         found: Array = np.isin(CLASS_OF[self.activity], _WORK) & ~self.waiting
