@@ -82,8 +82,9 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 200
 
 
-def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
-    """Of 900 ns before the first parallel region 500 are in MPI_Init."""
+@pytest.mark.parametrize("name", ["MPI_Init", "MPI_Barrier"])
+def test_threads_are_not_idle_while_mpi_starts_or_waits(name: str, tmp_path: Path) -> None:
+    """Of 900 ns before the first parallel region 500 are in a call of MPI."""
     made = Foreign(tmp_path)
     work = [(900, "Enter", 1), (1000, "Leave", 1)]
     made.events(0, [(0, "Enter", 0), (100, "Enter", 2), (600, "Leave", 2), *work, (1000, "Leave", 0)])
@@ -94,7 +95,7 @@ def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
         made.location(thread)
     made.region(0, "main")
     made.region(1, "!$omp parallel", PARALLEL, OPENMP)
-    made.region(2, "MPI_Init", _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
+    made.region(2, name, _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
     assert told(Trace(made.close()), "omp_serial").loss_ns == 400
 
 
