@@ -82,8 +82,9 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 200
 
 
-def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
-    """Of 900 ns before the first parallel region 500 are in MPI_Init."""
+@pytest.mark.parametrize("name", ["MPI_Init", "MPI_Barrier"])
+def test_threads_are_not_idle_while_mpi_starts_or_waits(name: str, tmp_path: Path) -> None:
+    """Of 900 ns before the first parallel region 500 are in a call of MPI."""
     made = Foreign(tmp_path)
     work = [(900, "Enter", 1), (1000, "Leave", 1)]
     made.events(0, [(0, "Enter", 0), (100, "Enter", 2), (600, "Leave", 2), *work, (1000, "Leave", 0)])
@@ -94,7 +95,7 @@ def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
         made.location(thread)
     made.region(0, "main")
     made.region(1, "!$omp parallel", PARALLEL, OPENMP)
-    made.region(2, "MPI_Init", _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
+    made.region(2, name, _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
     assert told(Trace(made.close()), "omp_serial").loss_ns == 400
 
 
@@ -318,6 +319,25 @@ def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
     assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
 
 
+def test_messages_in_another_order_are_told_of_their_sender(tmp_path: Path) -> None:
+    """Rank 1 waits 250 ns for rank 0's second message, while the first one is there, which rank 1 then receives. Rank 0
+    waits 500 ns for the only message of rank 1."""
+
+    def message(kind: str, begin: int, end: int, tag: int) -> list[Event]:
+        to = int((kind == "Send") == (tag < 3))
+        at = begin if kind == "Send" else end
+        return call(begin, end, f"MPI_{kind}", (at, f"Mpi{kind}", to, 0, tag, 8))
+
+    first = [*call(0, 50, "work"), *message("Send", 50, 50, 1), *call(50, 300, "work"), *message("Send", 300, 300, 2)]
+    second = [*call(0, 50, "work"), *message("Recv", 50, 300, 2), *message("Recv", 300, 300, 1)]
+    second += [*call(300, 800, "other"), *message("Send", 800, 800, 3)]
+    each = ([*first, *message("Recv", 300, 800, 3)], second)
+    events = {rank: [(0, "Enter", 0), *calls, (810, "Leave", 0)] for rank, calls in enumerate(each)}
+    found = Trace(archive(tmp_path / "a", events)).diagnosis(Selection()).findings
+    texts = {one.loss_ns: one.text for one in found if one.kind == "imbalance"}
+    assert {loss: "receive in the order of sending" in text for loss, text in texts.items()} == {250: True, 500: False}
+
+
 def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
     """The events of ranks that work for so long before each operation of all, and leave it when the last one enters."""
     ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
@@ -330,6 +350,29 @@ def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
             made[rank] += call(now + work, last, "MPI_Coll", *((last, *event) for event in ends))
         now = last
     return {rank: [*events, (now, "Leave", 0)] for rank, events in made.items()}
+
+
+@pytest.mark.parametrize(
+    ("less", "kind", "text"),
+    [
+        (100, "imbalance", "the rank that takes longer in work in main changes: 1.8 us of waiting in MPI_Coll in main"),
+        (0, "serialisation", "ranks take turns instead of working at once: work in main delays the next rank, 1.8 us"),
+    ],
+)
+def test_each_time_another_rank_takes_longer(less: int, kind: str, text: str, tmp_path: Path) -> None:
+    """Rank after rank works 300 ns longer than the others, which work as well, or do not."""
+    works = [[less + 300 * (rank == turn) for rank in range(3)] for turn in range(3)]
+    found = told(Trace(archive(tmp_path / "a", meetings(works))), kind)
+    assert found.text.startswith(text), found.text
+
+
+@pytest.mark.parametrize(("waited", "kind"), [(0, "imbalance"), (160, "serialisation")])
+def test_waits_for_a_processor_change_ranks(waited: int, kind: str, tmp_path: Path) -> None:
+    """Each of two ranks works 300 ns longer once, for some of which it has no processor."""
+    anchor = archive(tmp_path / "a", meetings([[400, 100], [100, 400]]))
+    if waited:
+        without_processor(anchor, (0, 0, 400, waited, "main", "work"), (1, 400, 800, waited, "main", "work"))
+    assert told(Trace(anchor), kind).loss_ns == 600 - 2 * waited
 
 
 def outside(works: list[list[int]]) -> dict[int, list[Event]]:
@@ -830,6 +873,13 @@ def joins() -> dict[int, list[Event]]:
         meets = call(join, 410, "MPI_Coll", (join, *ends[0]), (410, *ends[1]))
         events[rank] = [(0, "Enter", 0), *call(0, join, "pthread_join"), *meets, (420, "Leave", 0)]
     return events
+
+
+def test_samples_do_not_show_a_wait_for_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples of a thread that waits for another one are in the caller, as those of other calls there."""
+    caller = SimpleNamespace(names=("main",), text="main (x.c:9)", source="x.c:9", ns=300.0)
+    monkeypatch.setattr(RunFacts, "sampled", SimpleNamespace(longer=lambda *_: caller, call_source=lambda *_: ""))
+    assert told(Trace(archive(tmp_path / "a", joins())), "imbalance").culprit == "rank 1, pthread_join in main"
 
 
 def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:

@@ -16,8 +16,10 @@ from vtrace.analysis.activity import CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.own_places import Place, by_place, own_places
 from vtrace.analysis.findings.run_facts import RunFacts, callers_text, place_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
+from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.timeline_data import span
@@ -33,11 +35,18 @@ _MOSTLY, _WRONG = 0.5, 0.3
 """The share of waits that wrong order of messages explains, from which on the sentence tells the order."""
 _OF_ONE_MESSAGE = ("MPI_Recv", "MPI_Mrecv", "MPI_Wait")
 """Calls that wait for one message."""
+_MEETINGS = ("mpi_barrier_wait", "mpi_wait_nxn")
+"""Kinds of waits in operations in which all ranks wait for all others."""
 _NEARLY_ALL, _SOME = 0.99, 0.01
 """From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
 cause from the second share of the cause's largest place on."""
 _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 """Kinds of causes of which the same processes have one; the most further places that a sentence names."""
+_AT_ONCE, _EACH = 0.8, 0.9
+"""All ranks work at once in a place if the waits are at most the first part of those of turns, and each rank enters the
+place before at least the second part of the operations that wait."""
+_WHOLE = ("main", "MAIN__", "<module>")
+"""Functions that call all others."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -47,7 +56,8 @@ class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
     place. processor_ns: of the loss, delays on other locations, which waited for a processor; after _by_culprit also
     the part that waits of the culprits explain. culprits_ns: at most so much of the culprits' delays are waits.
-    delays_ns: by location. kind: of the finding."""
+    delays_ns: by location. rows: of the delays. kind: of the finding. place: where the culprits of a part of the time
+    outside of recorded calls take longer."""
 
     path: int
     locations: list[int]
@@ -56,7 +66,9 @@ class _Cause:
     processor_ns: int = 0
     culprits_ns: int = 0
     delays_ns: dict[int, float] = field(default_factory=dict)
+    rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
     kind: str = ""
+    place: Place | None = None
     more_paths: list[int] = field(default_factory=list)
 
 
@@ -74,6 +86,7 @@ class _WaitPlaces:
         self.path = keys[1][first]
         self.is_bound = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in waits.bounds])
         self.of_wait, self.of_delay = member[: waits.rows], member[waits.rows :]
+        self._is_meeting = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in _MEETINGS])
         has_cause = np.array([not name.endswith(_WITHOUT_CAUSE) for name in waits.kinds], bool)[keys[0][first]]
         whole = add_up(self.of_wait, waits["time_ns"], len(first)) * has_cause
         passed = np.maximum(0, whole - self._sums(self.of_delay, delays["direct_ns"]))
@@ -88,6 +101,10 @@ class _WaitPlaces:
         caused: Array = self.passed * delays["indirect_ns"][rows].sum()
         caused += self._sums(self.of_delay[rows], delays["direct_ns"][rows])
         return caused
+
+    def of_meetings(self, waits_ns: Array) -> bool:
+        """True if most of so many ns of waits in each place are in operations in which all wait for all."""
+        return bool(waits_ns[self._is_meeting].sum() >= max(1, _MOSTLY * waits_ns.sum()))
 
     def certainty(self, waits_ns: Array) -> str:
         """The certainty of a finding with so many ns of waits in each place."""
@@ -175,6 +192,7 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
             processor_ns=others,
             culprits_ns=theirs,
             delays_ns=dict(zip(at.tolist(), by.tolist(), strict=True)),
+            rows=rows,
         )
 
 
@@ -185,10 +203,7 @@ def _by_culprit(
     cause."""
     found: dict[tuple[str, int | tuple[int, ...]], _Cause] = {}
     delays = answers.delays
-    for cause in causes:
-        cause.kind = _kind(facts, cause, delays)
-        if cause.kind == "imbalance":
-            cause.locations = _as_long(facts, cause, answers, places)
+    for cause in _by_place(facts, causes, answers, places):
         cause.processor_ns = _of_processor(facts, cause, delays, pool)
         key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
         if key not in found:
@@ -199,6 +214,38 @@ def _by_culprit(
         first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
         first.processor_ns += cause.processor_ns
     return sorted(found.values(), key=lambda cause: -cause.loss)
+
+
+def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, places: _WaitPlaces) -> Iterator[_Cause]:
+    """The causes with their kinds. Functions outside of recorded calls in which different culprits take longer are a
+    cause each. A culprit that takes longer in none of them is left out."""
+    for cause in causes:
+        cause.kind = _kind(facts, cause, answers.delays)
+        if cause.kind == "imbalance":
+            cause.locations = _as_long(facts, cause, answers, places)
+        if cause.path > 0 or len(cause.locations) < 2:
+            yield cause
+            continue
+        least = _CULPRIT * sum(cause.delays_ns.values())
+        own = own_places(facts, {row: max(least, cause.delays_ns.get(row, 0)) for row in cause.locations})
+        teams = by_place(own)
+        if cause.kind == "imbalance" and len(teams) == 1:
+            cause.locations = teams[0]
+        in_parts = len(teams) > 1 and len(own) == len(cause.locations) and places.of_meetings(cause.waits_ns)
+        yield from _parts(cause, teams, own, answers.delays, places=places) if in_parts else [cause]
+
+
+def _parts(
+    cause: _Cause, teams: list[list[int]], own: dict[int, Place], delays: Table, *, places: _WaitPlaces
+) -> Iterator[_Cause]:
+    """The parts of a cause by team of culprits; the first one has the delays of other locations, too."""
+    at, time = delays["location"][cause.rows], (delays["direct_ns"] + delays["indirect_ns"])[cause.rows]
+    for number, team in enumerate(teams):
+        mine = ~np.isin(at, cause.locations) if number == 0 else np.zeros(len(at), bool)
+        mine |= np.isin(at, team)
+        rows, waits = cause.rows[mine], places.caused_waits(delays, cause.rows[mine])
+        loss = round(fsum(time[mine]))
+        yield _Cause(cause.path, team, loss, waits, rows=rows, kind="imbalance", place=own[team[0]])
 
 
 def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitPlaces) -> list[int]:
@@ -239,36 +286,64 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     culprits = ranks_text(trace, cause.locations)
     place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
     others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
-    asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others) if not (is_io or names) else None
-    select = f"region={names[-1]}" if names else ""
+    asleep: Place | None = cause.place
+    if not (asleep or is_io or names):
+        asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
+    for_thread = facts.for_thread[delays.paths["region"][cause.path]]  # samples show the caller of such a wait
+    shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
     elif facts.path_class(cause.path, delays.paths) == MPI:
         place = facts.call_text(delays.paths, cause.path)
-    elif facts.sampled and not is_io and (sampled := facts.sampled.longer(names, cause.locations, others)):
-        names, place, source = sampled.names, sampled.text, sampled.source
+    elif (
+        facts.sampled
+        and not (is_io or for_thread)
+        and (sampled := facts.sampled.longer(names, cause.locations, others))
+    ):
+        shown, names, place, source = sampled, sampled.names, sampled.text, sampled.source
         if sum(names[-1] in name for name in trace.regions["name"].tolist()) == 1:
             select = f"path=*{names[-1]}*"  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
-    text = _sentence(facts, cause, culprits, where, is_io=is_io)
+    changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
+    text = f"the rank that takes longer in {where} changes: "
+    text = text if changes else _sentence(facts, cause, culprits, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
     elif cause.kind == "serialisation":
         evidence = ("view", "--text")
-    elif asleep:
+    elif isinstance(asleep, SleepingCall):
         evidence = ("diagnose", "--about", "processor")
     elif select:
         evidence = (*evidence, "--select", re.sub(r"[,[]", "?", select))  # they separate and begin patterns
     locations = np.unique(answers.waits["location"][rows])
+    for_these = answers.waits.take(rows[np.isin(answers.waits["partner"][rows], cause.locations)])
     return facts.finding(
-        cause.kind, cause.loss, cause.path, delays.paths, locations=locations[~np.isin(locations, cause.locations)],
-        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, answers.waits.take(rows)),
+        "imbalance" if changes else cause.kind, cause.loss, cause.path, delays.paths,
+        locations=locations[~np.isin(locations, cause.locations)],
+        text=text + _waits_text(facts, delays.paths, places, cause) + _order_text(facts, for_these),
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
         processor_ns=cause.processor_ns,
     )  # fmt: skip
+
+
+def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, shown: Place | None) -> bool:
+    """True if all ranks work at once in the place of a cause and then meet, but not always the same one takes longer.
+    shown: the place outside of recorded calls. Waits for a processor change ranks, too."""
+    masters, paths = [*facts.masters.values()], answers.delays.paths
+    is_own = cause.processor_ns <= _MOSTLY * cause.loss and places.of_meetings(cause.waits_ns)
+    if not is_own or facts.path_class(cause.path, paths) in (IO, MPI):
+        return False
+    if names := facts.names(cause.path, paths):
+        meets = facts.calls(facts.names(int(places.path[np.argmax(cause.waits_ns)]), paths))[masters].max()
+        work = facts.work(names)[masters].sum() * bool(facts.calls(names)[masters].min() >= max(1, _EACH * meets))
+    elif isinstance(shown, SleepingCall):
+        work = facts.longest_sleep(facts.paths_named(()), masters, [])[1] * len(masters)
+    else:
+        work = shown.ns * len(masters) if shown and shown.names[-1] not in _WHOLE else 0
+    return bool(cause.loss <= _AT_ONCE * (len(masters) - 1) * work)
 
 
 def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool) -> int:
@@ -278,14 +353,18 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
         return 0
     inside = facts.paths_named(facts.names(cause.path, delays.paths))
     found = cause.culprits_ns
-    if cause.kind == "imbalance":
+    if cause.place:
+        others, waited = _without(facts.masters.values(), cause.locations), pool.waited_in(inside)
+        more = float(waited[cause.locations].mean() - waited[others].mean())
+        found = min(cause.loss, round(max(0.0, more) * len(others)))
+    elif cause.kind == "imbalance":
         others, spent = _without(facts.masters.values(), cause.locations), facts.spent_in(inside)
         cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
         found = facts.of_processor(
             cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
         )
     if found + cause.processor_ns:
-        pool.take(inside, facts.rows, inf)
+        pool.take(inside, cause.locations if cause.place else facts.rows, inf)
     return min(cause.loss, cause.processor_ns + found)
 
 

@@ -28,7 +28,7 @@ from vtrace.analysis.call_sites import in_headers
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
-from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpreter, longer_sleep
+from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpreter, longer_sleep, longest_sleep
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -137,6 +137,12 @@ class RunFacts:
         regions = self.trace.regions
         found = np.isin(regions["name"].astype(str), _PROCESS_WAITS) & (regions["paradigm"] == "NONE")
         return np.append(found, False)
+
+    @cached_property
+    def for_thread(self) -> Array:
+        """(regions + 1,) bool: calls that may wait for other threads of the process."""
+        activities = [ACTIVITIES.index(path) for path in ("openmp/sync", "threads")]
+        return np.append(np.isin(self.trace.regions["activity"], activities), False)
 
     @cached_property
     def working(self) -> Array:
@@ -351,13 +357,25 @@ class RunFacts:
     def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
         of the difference there; without others the call with most of the time."""
-        ns = self.blocked.within(self.window.start, self.window.stop)
-        ns *= (self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self.asleep_for_thread
+        ns = self._asleep_in(inside)
         if not ns.any():
             return None
         spent = self.spent_in(inside)
         difference = float(spent[[*locations]].mean() - (spent[[*others]].mean() if others else 0))
         return longer_sleep(self.blocked, ns, locations, others, difference=difference)
+
+    def longest_sleep(
+        self, inside: Array, locations: Sequence[int], others: Sequence[int]
+    ) -> tuple[SleepingCall | None, float]:
+        """The call that sleeps longest on some locations, by the mean of others, in call paths ((paths,) bool); the
+        difference in ns."""
+        return longest_sleep(self.blocked, self._asleep_in(inside), locations, others)
+
+    def _asleep_in(self, inside: Array) -> Array:
+        """(times,) ns of the sleep in these call paths that is not for another thread of the process."""
+        ns = self.blocked.within(self.window.start, self.window.stop)
+        found: Array = ns * ((self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self.asleep_for_thread)
+        return found
 
     @cached_property
     def path_of_wait(self) -> Array:
@@ -397,6 +415,11 @@ class RunFacts:
         """(paths,) bool: the call paths with these names, but for recursion; without names the root."""
         found: Array = np.isin(np.arange(self.paths.rows), [*_find_paths(self, names)])
         return found
+
+    def calls(self, names: tuple[str, ...]) -> Array:
+        """(locations,) the calls of the call paths with these names."""
+        n = self.numbers.take(self.paths_named(names)[self.numbers["path"]])
+        return add_up(n["location"], n["calls"], self.trace.locations.rows)
 
     @cached_property
     def working_time(self) -> Array:

@@ -56,10 +56,15 @@ class SampledPlaces:
         """The function that takes longer on some locations than on others, by their means; without others the function
         that takes longest. around: the names of the recorded call path. None: samples do not show one."""
         found = self._inside(around)
+        here = found.take(np.isin(found["location"], locations))
+        return self.more(around, locations, others) or self._nearly_all(here)
+
+    def more(self, around: tuple[str, ...], locations: list[int], others: list[int]) -> SampledPlace | None:
+        """As longer, but only by the difference."""
+        found = self._inside(around)
         weight = np.isin(found["location"], locations) / len(locations)
-        here = weight > 0
         weight -= np.isin(found["location"], others) / max(1, len(others))
-        return self._place(found, weight) or self._nearly_all(found.take(here))
+        return self._place(found, weight)
 
     def grown(
         self, around: tuple[str, ...], location: int, windows: list[tuple[int, int]], usual: float

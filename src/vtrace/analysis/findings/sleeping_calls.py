@@ -127,6 +127,14 @@ def longer_sleep(
 ) -> SleepingCall | None:
     """The call that explains a difference (ns) of the times of some locations and others, by their means. ns: (times,)
     of the sleep that counts. None: none does."""
+    call, most = longest_sleep(asleep, ns, locations, others)
+    return call if most >= _MOST * max(1.0, difference) else None
+
+
+def longest_sleep(
+    asleep: BlockedTimes, ns: Array, locations: Sequence[int], others: Sequence[int]
+) -> tuple[SleepingCall | None, float]:
+    """The call in which some locations sleep longer than others, and by how many ns, by their means. None: unknown."""
     weight = np.isin(asleep.location, locations) / max(1, len(locations))
     weight = (weight - np.isin(asleep.location, others) / max(1, len(others))) * ns
     sums = defaultdict[tuple[str, ...], float](float)
@@ -137,6 +145,6 @@ def longer_sleep(
             sums[key] += weight[at]
             by_line[key][call] = by_line[key].get(call, 0.0) + weight[at]
     most = max(sums, key=sums.__getitem__, default=())
-    if not most or sums[most] < _MOST * max(1.0, difference):
-        return None
-    return max(by_line[most], key=by_line[most].__getitem__)
+    if not most:
+        return None, 0.0
+    return max(by_line[most], key=by_line[most].__getitem__), sums[most]

@@ -136,9 +136,10 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     )
 )
 def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """One finding for all idle threads, with the serial call path that lasts longest."""
+    """One finding for all idle threads, with the serial call path that lasts longest. Waits in MPI are no such work."""
     facts, waits = diagnosis.facts, diagnosis.thread_waits
-    waits = waits.take(waits["kind"] == IDLE)
+    in_mpi = facts.waits_in_mpi[waits.paths["region"][waits["path"]]]
+    waits = waits.take((waits["kind"] == IDLE) & ~in_mpi)
     if not waits.rows:
         return
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
