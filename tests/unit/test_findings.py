@@ -168,6 +168,30 @@ def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     assert found == {1: (0, 250), 2: (1, 345)}
 
 
+def test_waits_for_the_turn_in_ordered(tmp_path: Path) -> None:
+    """Thread 1 waits 90 ns for its turn, and thread 0, which has its second turn after that, 180 ns. Thread 1 waits for
+    it in the barrier, where it has 10 ns less of work."""
+
+    def block(begin: int, turn: int) -> list[Event]:
+        return [(begin, "Enter", 1), (turn, "Enter", 2), (turn + 100, "Leave", 2), (turn + 100, "Leave", 1)]
+
+    made = Foreign(tmp_path)
+    of_threads = [*block(10, 10), *block(120, 210), (320, "Enter", 3)], [*block(20, 110), (220, "Enter", 3)]
+    for thread, events in enumerate(of_threads):
+        made.events(thread, [(0, "Enter", 0), *events, (320, "Leave", 3), (400, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=400)
+    for thread in range(2):
+        made.location(thread)
+    roles = PARALLEL, _otf2.REGION_ROLE_ORDERED.value, _otf2.REGION_ROLE_ORDERED_SBLOCK.value, BARRIER
+    for row, name in enumerate(("parallel", "ordered", "ordered sblock", "barrier")):
+        made.region(row, f"!$omp {name}", roles[row], OPENMP)
+    trace = Trace(made.close())
+    found = told(trace, "omp_ordered")
+    assert found.text == "2 threads wait 180 ns for their turn in !$omp ordered, 2 times"
+    assert found.loss_ns == 90 + 90
+
+
 def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
     """In each of three rounds one of two threads waits 100 ns for a critical region, then the other one as long in the
     barrier; thread 1 waits in two of them, and has 50 ns of other work in the last one. The waits in barriers belong to

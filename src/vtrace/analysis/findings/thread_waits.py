@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times come from the recorded
-events; kinds have Scalasca's names."""
+"""Wait states of threads: barriers, idle threads, critical and ordered regions, locks, joins. Times come from the
+recorded events; kinds have Scalasca's names."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ KINDS = (
     "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
     "pthread_join_wait", "pthread_barrier_wait", "pthread_early_end",
+    "omp_lock_contention_ordered",
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
-EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL, _SIGNAL, _READ = range(100, 105)
-"""Calls that are not waits: tasks, bodies of critical sections and signals (sem_post, too) end a wait, in parallel
-regions work begins, and a reader gets a lock."""
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END, ORDERED = range(len(KINDS))
+_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ = range(100, 106)
+"""Calls that are not waits: tasks, bodies of critical and ordered sections and signals (sem_post, too) end a wait, in
+parallel regions work begins, and a reader gets a lock."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
-          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+          "ORDERED": ORDERED, "ORDERED_SBLOCK": _IN_ORDER, "TASK": _TASK,
+          "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_mutex_clocklock": MUTEX, "mtx_timedlock": MUTEX, "pthread_rwlock_timedwrlock": MUTEX,
@@ -102,12 +104,15 @@ class ThreadWaits(SyncCalls[Table]):
         writes = np.isin(self.trace.regions["name"].astype(str), _WRITES)
         locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
-        barriers, of_criticals, of_single = _barriers(calls), _criticals(calls), _of_single(table(locked, paths))
-        of_criticals.behind_ns, of_single.behind_ns = behind = _explain_by_locks(barriers, of_criticals, of_single)
-        behind_ns = np.append(behind[1], np.zeros(len(signalled), np.int64))
+        barriers, of_single = _barriers(calls), _of_single(table(locked, paths))
+        of_blocks = _blocks(calls, CRITICAL, _INSIDE), _blocks(calls, ORDERED, _IN_ORDER)
+        behind = _explain_by_locks(barriers, *of_blocks, of_single)
+        for each, explained in zip((*of_blocks, of_single), behind, strict=True):
+            each.behind_ns = explained
+        behind_ns = np.append(behind[-1], np.zeros(len(signalled), np.int64))
         self.lock_waits = Table({**table([*locked, *signalled], paths), "behind_ns": behind_ns}, paths=paths)
         found = [
-            barriers, of_criticals,
+            barriers, *of_blocks,
             *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
             of_single, _conditions(calls),
         ]  # fmt: skip
@@ -277,10 +282,10 @@ def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
     return worked, last
 
 
-def _criticals(calls: Array) -> Waits:
-    """A thread waits from the start of the directive to the start of the block inside; without a block there is no
-    wait."""
-    mine, bodies = _of(calls, CRITICAL), _of(calls, _INSIDE)
+def _blocks(calls: Array, kind: int, inside: int) -> Waits:
+    """A thread waits from the start of the directive (kind) to the start of the block inside; without a block there is
+    no wait."""
+    mine, bodies = _of(calls, kind), _of(calls, inside)
     span = int(calls["end"].max()) + 1 if len(calls) else 1
     begins = bodies["location"] * span + bodies["begin"]
     at = np.searchsorted(begins, mine["location"] * span + mine["begin"], "left")
@@ -297,7 +302,7 @@ def _criticals(calls: Array) -> Waits:
         holder = _holder(mine, got, row, order=order, after=int(after[row]))
         if holder >= 0:
             partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
-    found = _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
+    found = _waits(mine, kind, partner=partner, partner_path=partner_path, time=time)
     found.since = mine["begin"][time > 0]
     return found
 
