@@ -299,6 +299,39 @@ def test_waits_for_a_condition(tmp_path: Path) -> None:
     assert found.text == "2 threads wait 1.2 us in pthread_cond_wait in main, 2 times, for a signal from others"
 
 
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "asleep"])
+@pytest.mark.parametrize(("waits", "rest"), [(0, 300), (200, 100), (300, None)])
+def test_the_last_thread_waits_for_locks(waits: int, rest: int | None, is_recorded: bool, tmp_path: Path) -> None:
+    """Thread 1 ends 300 ms before thread 2, which waits for a part of this time for a semaphore or asleep."""
+    ms, made = 10**6, Foreign(tmp_path)
+    joins: list[Event] = [
+        event for thread in (1, 2) for event in
+        ((700 + thread, "Enter", 1), (700 + thread, "ThreadWait", UNDEFINED, thread), (701 + thread, "Leave", 1))
+    ]  # fmt: skip
+    waited: list[Event] = [(100, "Enter", 2), (100 + waits, "Leave", 2)] if waits and is_recorded else []
+    for thread, (inside, end) in enumerate(zip((joins, [], waited), (800, 400, 700), strict=True)):
+        around = ("ThreadBegin", UNDEFINED, thread), ("ThreadEnd", UNDEFINED, thread)
+        each = [(0, *around[0]), (0, "Enter", 0), *inside, (end, "Leave", 0), (end, *around[1])]
+        made.events(thread, [(time * ms, *event) for time, *event in each])
+    made.begin_definitions()
+    made.machine(length=800 * ms)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, "pthread_join", _otf2.REGION_ROLE_THREAD_WAIT.value, PTHREAD)
+    made.region(2, "sem_wait", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    trace = Trace(made.close())
+    if waits and not is_recorded:
+        values = {"from": 100 * ms, "to": (100 + waits) * ms, "ns": waits * ms, "region": 0, "count": 1, "path": 0,
+                  "location": 2, "site": 0}  # fmt: skip
+        table = {name: np.full(1, value, np.uint64) for name, value in values.items()}
+        asleep = sidecar.SidecarTable(table, {"site": ["sem_wait@x.c:1 <- take@/a/x.c:3"]})
+        sidecar.write(trace.anchor.parent, *sidecar.BLOCKED, sidecar.identity(trace.anchor, trace.properties), asleep)
+    found = [one for one in Trace(trace.anchor).diagnosis(Selection()).findings if one.kind == "thread_imbalance"]
+    certainty = "estimate" if waits else "exact"
+    assert [(one.loss_ns, one.certainty) for one in found] == ([(rest * ms, certainty)] if rest else [])
+
+
 def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:
     """In each of two ranks thread 0 waits 300 ns for thread 1: no thread is waited for most of the time, but thread 1
     of each rank is. In a third rank two threads wait for one another."""

@@ -11,8 +11,9 @@ import numpy as np
 from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.findings.culprits import BARRIERS, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
-from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
@@ -172,7 +173,9 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     runs = _functions(facts)
     own, theirs = runs[known["location"]], np.append(runs, -1)[known["partner"]]
     same = (own == theirs) | (own < 0) | (theirs < 0)
-    for waits, path, loss in by_region(known.take(same), EARLY_END):
+    known = known.take(same & (known["kind"] == EARLY_END))
+    worked = Table({**known, "time_ns": known["time_ns"] - known["locks_ns"]}, **known.notes)
+    for waits, path, loss in by_region(worked.take(worked["time_ns"] > 0), EARLY_END):
         culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
         culprit, until = culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
@@ -186,4 +189,5 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)
+        certainty = ESTIMATE if waits["locks_ns"].any() and not has_sites(facts.trace) else EXACT
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, certainty=certainty)

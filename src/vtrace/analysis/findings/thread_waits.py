@@ -5,6 +5,7 @@ recorded events; kinds have Scalasca's names."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,11 +112,10 @@ class ThreadWaits(SyncCalls[Table]):
             each.behind_ns = explained
         behind_ns = np.append(behind[-1], np.zeros(len(signalled), np.int64))
         self.lock_waits = Table({**table([*locked, *signalled], paths), "behind_ns": behind_ns}, paths=paths)
-        found = [
-            barriers, *of_blocks,
-            *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
-            of_single, _conditions(calls),
-        ]  # fmt: skip
+        conditions = _conditions(calls)
+        joins, early = _joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"])
+        _explain_by_locks(early, *of_blocks, of_single, conditions)
+        found = [barriers, *of_blocks, joins, early, of_single, conditions]
         return found, KINDS, paths
 
     def with_idle_threads(self, facts: RunFacts) -> Table:
@@ -123,20 +123,23 @@ class ThreadWaits(SyncCalls[Table]):
         from the same pass."""
         found, kinds, paths = self.waits()
         for waits in found:
-            waits.processor_ns = _explained(facts, waits)
-        explained = _explained(facts, _of_single(self.lock_waits))
+            waits.processor_ns = _explained(facts, waits, facts.waited_between)
+            if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
+                slept = _explained(facts, waits, facts.slept_for_threads_between)
+                waits.locks_ns = np.maximum(waits.locks_ns, slept)
+        explained = _explained(facts, _of_single(self.lock_waits), facts.waited_between)
         self.lock_waits = Table({**self.lock_waits, "processor_ns": explained}, paths=paths)
         return self.table([*found, idle_threads(facts)], kinds, paths)
 
 
-def _explained(facts: RunFacts, waits: Waits) -> Array:
-    """(waits,) ns of each wait that the partner's waits for a processor explain, above those of the location, in the
-    time in which their work is compared."""
+def _explained(facts: RunFacts, waits: Waits, between: Callable[[Array, Array, Array], Array]) -> Array:
+    """(waits,) ns of each wait that the partner's times without work explain, above those of the location, in the time
+    in which their work is compared. between: (n,) ns of such times of locations between begins and ends."""
     if waits.since is None or waits.partner_since is None or waits.until is None:
         return np.zeros(len(waits.time), np.int64)
     start = facts.window.bounds[0]
     theirs, own = (
-        facts.waited_between(at, np.maximum(since, start), waits.until)
+        between(at, np.maximum(since, start), waits.until)
         for at, since in ((waits.partner, waits.partner_since), (waits.location, waits.since))
     )
     found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
@@ -144,8 +147,9 @@ def _explained(facts: RunFacts, waits: Waits) -> Array:
 
 
 def _explain_by_locks(barriers: Waits, *locks: Waits) -> list[Array]:
-    """Sets locks_ns of the waits in barriers: what the partner waited for locks since the barrier before, above what
-    the location did. Returns behind_ns of the waits for locks: the parts of these waits in barriers."""
+    """Sets locks_ns of the waits in barriers, or of early ends: what the partner waited for locks since the barrier
+    before, above what the location did. Returns behind_ns of the waits for locks: the parts of the waits in
+    barriers."""
     location, time = (np.concatenate([getattr(each, name) for each in locks]) for name in ("location", "time"))
     begin = np.concatenate([np.empty(0, np.int64) if each.since is None else each.since for each in locks])
     begin = np.maximum(begin, 0)
@@ -367,15 +371,17 @@ def idle_threads(facts: RunFacts) -> Waits:
 def _conditions(calls: Array) -> Waits:
     """Calls that wait for a condition or semaphore; the whole call is the wait."""
     mine = _of(calls, CONDITION)
-    nobody = np.full(len(mine), -1)
-    return _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=mine["end"] - mine["begin"])
+    nobody, time = np.full(len(mine), -1), mine["end"] - mine["begin"]
+    found = _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=time)
+    found.since = mine["begin"][time > 0]
+    return found
 
 
 Thread = tuple[int, int, int]
 """A thread: process, contingent, number."""
 
 
-def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[Waits]:
+def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> tuple[Waits, Waits]:
     """A thread waits from its enter to the end of the thread that it joins; and a thread has no work from its end to
     that of the last thread that is joined with it."""
     mine = _of(calls, JOIN)
@@ -386,10 +392,10 @@ def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[W
     for row, thread in joined.items():
         partner[row], when = ends.get(thread, (-1, 0))
         time[row] = min(when, mine["end"][row]) - mine["begin"][row]
-    return [
+    return (
         _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time),
         _early_ends(calls, {row: one for row, one in joined.items() if one in ends}, begins=begins, ends=ends),
-    ]
+    )
 
 
 def _thread(event: Array) -> Thread:
