@@ -98,12 +98,14 @@ def test_threads_are_not_idle_while_mpi_starts(tmp_path: Path) -> None:
     assert told(Trace(made.close()), "omp_serial").loss_ns == 400
 
 
-def test_threads_that_sleep_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thread 1 comes 300 ns late to a barrier. No function below main is recorded, but the call that sleeps is."""
-    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)"))
+@pytest.mark.parametrize("around", [0, 1], ids=["none", "main"])
+def test_threads_that_sleep_longer(around: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thread 1 comes 300 ns late to a barrier. No function or main is recorded, but the call that sleeps is."""
+    place = SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)", names=())
+    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: place)
     late = {0: 100, 1: 400}
     events: dict[int, list[Event]] = {
-        thread: [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+        thread: [(0, "Enter", 0)] * around + [(begin, "Enter", 1), (400, "Leave", 1)] + [(500, "Leave", 0)] * around
         for thread, begin in late.items()
     }
     found = told(threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD), "thread_imbalance")

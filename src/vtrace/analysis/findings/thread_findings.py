@@ -14,7 +14,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text, place_text
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
@@ -73,10 +73,11 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     if more[region] < max(least, 0 if culprits else _CLEARLY * float(np.sort(more)[-2:][0])):
         region = construct
     mine = n.take((regions[n["path"]] == region) & (np.isin(n["location"], culprits) if culprits else n["path"] >= 0))
-    if not mine.rows:
-        return ""
-    row = mine["path"][np.argmax(mine["exclusive"])]
     others = np.setdiff1d(threads, culprits).tolist() if culprits else []
+    if not mine.rows:
+        place = facts.function_at(0, culprits, others)[0] if construct < 0 and others else OUTSIDE
+        return place if place != OUTSIDE else ""
+    row = mine["path"][np.argmax(mine["exclusive"])]
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
         return sampled.text
     if region != construct:
