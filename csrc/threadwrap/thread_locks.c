@@ -102,18 +102,13 @@ static inline __attribute__((always_inline)) struct attempt attempt(const volati
     return a;
 }
 
-/* Writes that this thread waited, with the calls of this thread and of the holder before. */
-static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t region)
+/* Stores the attributes of a wait: the stacks of the calls of this thread and of the holder, 0: not known, and the lock's
+   name. Returns the number of words, 6 at most. */
+static unsigned wait_attributes(uint64_t *words, const struct lock *l, uint32_t own, uint32_t holder)
 {
-    struct lock *l = a.lock;
     const struct vt_lock_attributes *attributes = vt_lock_attributes();
-    const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
-    const int was_read = a.waits == WAITS_FOR_READERS && l->count == a.count + 1; /* read_unlock tells it */
-    const uint32_t holder = was_read || !l->at ? 0 : l->site ? l->site : vt_lock_site_of(l->at);
     const uint32_t name = VT_READ(l->name);
-    uint64_t words[8];
     unsigned n = 0;
-    VT_SET(l->asked, 1);
     if (attributes && attributes->site && own) {
         words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->site);
         words[n++] = own;
@@ -126,6 +121,19 @@ static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t r
         words[n++] = VT_HEAD(VT_K_ATTRIBUTE, 1, attributes->name);
         words[n++] = name;
     }
+    return n;
+}
+
+/* Writes that this thread waited, with the calls of this thread and of the holder before. */
+static __attribute__((noinline)) void acquired_late(struct attempt a, uint32_t region)
+{
+    struct lock *l = a.lock;
+    const uint32_t own = a.site ? a.site : vt_lock_site_of(a.at);
+    const int was_read = a.waits == WAITS_FOR_READERS && l->count == a.count + 1; /* read_unlock tells it */
+    const uint32_t holder = was_read || !l->at ? 0 : l->site ? l->site : vt_lock_site_of(l->at);
+    uint64_t words[8];
+    VT_SET(l->asked, 1);
+    unsigned n = wait_attributes(words, l, own, holder);
     words[n++] = VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD);
     words[n++] = word_of(l);
     vt_write(words, n);
@@ -148,8 +156,8 @@ static inline __attribute__((always_inline)) void acquired(struct attempt a, uin
     VT_SET(l->count, l->count + 1);
     if (VT_UNLIKELY(waited)) acquired_late(a, region);
     else vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
-    l->site = a.site;
-    l->at = a.at;
+    VT_SET(l->site, a.site);
+    VT_SET(l->at, a.at);
 }
 
 /* Writes the ENTER of the call that releases the lock. all: releases the lock as often as it was acquired. Returns this
@@ -200,6 +208,19 @@ static void read_lock(const volatile void *address, uintptr_t at, int has_lock)
         reads[i].call = call;
         return;
     }
+}
+
+/* Writes the attributes of the next ENTER, of a call that waits for a writer. */
+static __attribute__((noinline)) void awaits_writer(const volatile void *address, uintptr_t at)
+{
+    struct lock *l = me() ? lock_of(address) : NULL;
+    if (!l || !VT_READ(l->owner)) return;
+    const uint32_t own = vt_lock_site(at), site = VT_READ(l->site);
+    const uintptr_t holder = VT_READ(l->at);
+    uint64_t words[6];
+    find_name(l);
+    const unsigned n = wait_attributes(words, l, own, site || !holder ? site : vt_lock_site_of(holder));
+    if (n) vt_write(words, n);
 }
 
 /* Writes the attributes of the next ENTER, if a writer waits. Returns 0 if this thread does not have the lock for
@@ -386,8 +407,8 @@ static inline unsigned is_taken(const void *lock, int is_read)
            !r || r == EOWNERDEAD ? acquired(a, region, 1) : vt_leave(region))
 
 #define READS_IT(function, parameters, arguments, sleeps)                                                              \
-    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, sleeps, vt_enter_call(region), vt_leave(region);         \
-           read_lock(lock, CALLER, !r))
+    RECORD(function, VT_ROLE_FUNCTION, parameters, arguments, sleeps, if (sleeps) awaits_writer(lock, CALLER);         \
+           vt_enter_call(region), vt_leave(region); read_lock(lock, CALLER, !r))
 
 #define UNLOCKS_IT(function, type)                                                                                     \
     RECORD(function, VT_ROLE_FUNCTION, (type * mutex), (mutex), 0, released(mutex, region, 0), vt_leave(region))

@@ -51,6 +51,7 @@ def place(source: Path, mark: str) -> str:
         ("lock_holder.c", "-O0", "mutex"),
         ("lock_holder.c", "-O2", "rwlock"),
         ("lock_holder.c", "-O2", "lookup"),
+        ("lock_holder.c", "-O2", "entry"),
         ("lock_holder.c", "-O2", "spin"),
         ("lock_holder.c", "-O2", "condition"),
         ("lock_holder.c", "-O2", "token"),
@@ -74,7 +75,7 @@ def test_who_makes_threads_wait(build: Builder, tmp_path: Path, source: str, fla
     assert 0.9 * LOSS <= found["loss_ns"] <= 2 * LOSS  # a busy machine wakes the sleeping keeper late
     shown = " ".join(vtrace(tmp_path, "diagnose", "t").stdout.split())
     if not signals:
-        name = {"mutex": "lock", "lookup": "table"}.get(what, what)
+        name = {"mutex": "lock", "lookup": "table", "entry": "rwlock"}.get(what, what)
         lines = path.read_text().splitlines()
         line = next(n for n, text in enumerate(lines, 1) if re.match(rf"(static|std::mutex) .*\b{name}\b", text))
         assert re.search(rf"ms for the lock (.*::)?{name} \({re.escape(source)}:{line}\) of ", shown), shown

@@ -2,8 +2,8 @@
 /* lock_holder WHAT [shared]: in each of 5 rounds a thread "keeper" has a lock, or does not signal a condition or post a
    semaphore, for 40 ms, and a thread "user" waits meanwhile. shared: by a lock that processes may share. WHAT: mutex,
    rwlock, spin, condition, token (a semaphore); lookup: the keeper has two read-write locks for reading, as a third thread
-   has for a shorter time, and the user wants to write; or healthy: the user needs another lock, and the signal comes
-   before the user waits. */
+   has for a shorter time, and the user wants to write; entry: the user wants to read, the keeper writes; or
+   healthy: the user needs another lock, and the signal comes before the user waits. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -57,12 +57,12 @@ KEEP static void change(void)
 
 KEEP static void keep(void)
 {
-    if (*what == 'r') pthread_rwlock_wrlock(&rwlock); /* KEEPS rwlock */
-    else if (*what == 's') pthread_spin_lock(&spin);  /* KEEPS spin */
-    else pthread_mutex_lock(&lock);                   /* KEEPS mutex */
+    if (*what == 'r' || *what == 'e') pthread_rwlock_wrlock(&rwlock); /* KEEPS rwlock */ /* KEEPS entry */
+    else if (*what == 's') pthread_spin_lock(&spin);                  /* KEEPS spin */
+    else pthread_mutex_lock(&lock);                                   /* KEEPS mutex */
     reached(&held);
     work(HELD);
-    if (*what == 'r') pthread_rwlock_unlock(&rwlock);
+    if (*what == 'r' || *what == 'e') pthread_rwlock_unlock(&rwlock);
     else if (*what == 's') pthread_spin_unlock(&spin);
     else pthread_mutex_unlock(&lock);
 }
@@ -70,10 +70,11 @@ KEEP static void keep(void)
 KEEP static void use(void)
 {
     pthread_mutex_t *mine = *what == 'h' ? &other : &lock;
-    if (*what == 'r') pthread_rwlock_wrlock(&rwlock); /* USES rwlock */
-    else if (*what == 's') pthread_spin_lock(&spin);  /* USES spin */
-    else pthread_mutex_lock(mine);                    /* USES mutex */
-    if (*what == 'r') pthread_rwlock_unlock(&rwlock);
+    if (*what == 'r') pthread_rwlock_wrlock(&rwlock);      /* USES rwlock */
+    else if (*what == 'e') pthread_rwlock_rdlock(&rwlock); /* USES entry */
+    else if (*what == 's') pthread_spin_lock(&spin);       /* USES spin */
+    else pthread_mutex_lock(mine);                         /* USES mutex */
+    if (*what == 'r' || *what == 'e') pthread_rwlock_unlock(&rwlock);
     else if (*what == 's') pthread_spin_unlock(&spin);
     else pthread_mutex_unlock(mine);
 }

@@ -99,12 +99,14 @@ def test_threads_are_not_idle_while_mpi_starts_or_waits(name: str, tmp_path: Pat
     assert told(Trace(made.close()), "omp_serial").loss_ns == 400
 
 
-def test_threads_that_sleep_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thread 1 comes 300 ns late to a barrier. No function below main is recorded, but the call that sleeps is."""
-    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)"))
+@pytest.mark.parametrize("around", [0, 1], ids=["none", "main"])
+def test_threads_that_sleep_longer(around: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thread 1 comes 300 ns late to a barrier. No function or main is recorded, but the call that sleeps is."""
+    place = SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)", names=())
+    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: place)
     late = {0: 100, 1: 400}
     events: dict[int, list[Event]] = {
-        thread: [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+        thread: [(0, "Enter", 0)] * around + [(begin, "Enter", 1), (400, "Leave", 1)] + [(500, "Leave", 0)] * around
         for thread, begin in late.items()
     }
     found = told(threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD), "thread_imbalance")
@@ -167,6 +169,30 @@ def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
     mine = waits.take(waits["kind"] == waits.kinds.index("omp_lock_contention_critical"))
     found = {row["location"]: (row["partner"], row["time_ns"]) for row in mine.records()}
     assert found == {1: (0, 250), 2: (1, 345)}
+
+
+def test_waits_for_the_turn_in_ordered(tmp_path: Path) -> None:
+    """Thread 1 waits 90 ns for its turn, and thread 0, which has its second turn after that, 180 ns. Thread 1 waits for
+    it in the barrier, where it has 10 ns less of work."""
+
+    def block(begin: int, turn: int) -> list[Event]:
+        return [(begin, "Enter", 1), (turn, "Enter", 2), (turn + 100, "Leave", 2), (turn + 100, "Leave", 1)]
+
+    made = Foreign(tmp_path)
+    of_threads = [*block(10, 10), *block(120, 210), (320, "Enter", 3)], [*block(20, 110), (220, "Enter", 3)]
+    for thread, events in enumerate(of_threads):
+        made.events(thread, [(0, "Enter", 0), *events, (320, "Leave", 3), (400, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=400)
+    for thread in range(2):
+        made.location(thread)
+    roles = PARALLEL, _otf2.REGION_ROLE_ORDERED.value, _otf2.REGION_ROLE_ORDERED_SBLOCK.value, BARRIER
+    for row, name in enumerate(("parallel", "ordered", "ordered sblock", "barrier")):
+        made.region(row, f"!$omp {name}", roles[row], OPENMP)
+    trace = Trace(made.close())
+    found = told(trace, "omp_ordered")
+    assert found.text == "2 threads wait 180 ns for their turn in !$omp ordered, 2 times"
+    assert found.loss_ns == 90 + 90
 
 
 def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
@@ -274,6 +300,39 @@ def test_waits_for_a_condition(tmp_path: Path) -> None:
     found = told(threads(tmp_path, events, "pthread_cond_wait", function, PTHREAD), "condition")
     assert (found.loss_ns, found.culprit) == (2 * 600, "")
     assert found.text == "2 threads wait 1.2 us in pthread_cond_wait in main, 2 times, for a signal from others"
+
+
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "asleep"])
+@pytest.mark.parametrize(("waits", "rest"), [(0, 300), (200, 100), (300, None)])
+def test_the_last_thread_waits_for_locks(waits: int, rest: int | None, is_recorded: bool, tmp_path: Path) -> None:
+    """Thread 1 ends 300 ms before thread 2, which waits for a part of this time for a semaphore or asleep."""
+    ms, made = 10**6, Foreign(tmp_path)
+    joins: list[Event] = [
+        event for thread in (1, 2) for event in
+        ((700 + thread, "Enter", 1), (700 + thread, "ThreadWait", UNDEFINED, thread), (701 + thread, "Leave", 1))
+    ]  # fmt: skip
+    waited: list[Event] = [(100, "Enter", 2), (100 + waits, "Leave", 2)] if waits and is_recorded else []
+    for thread, (inside, end) in enumerate(zip((joins, [], waited), (800, 400, 700), strict=True)):
+        around = ("ThreadBegin", UNDEFINED, thread), ("ThreadEnd", UNDEFINED, thread)
+        each = [(0, *around[0]), (0, "Enter", 0), *inside, (end, "Leave", 0), (end, *around[1])]
+        made.events(thread, [(time * ms, *event) for time, *event in each])
+    made.begin_definitions()
+    made.machine(length=800 * ms)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, "pthread_join", _otf2.REGION_ROLE_THREAD_WAIT.value, PTHREAD)
+    made.region(2, "sem_wait", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    trace = Trace(made.close())
+    if waits and not is_recorded:
+        values = {"from": 100 * ms, "to": (100 + waits) * ms, "ns": waits * ms, "region": 0, "count": 1, "path": 0,
+                  "location": 2, "site": 0}  # fmt: skip
+        table = {name: np.full(1, value, np.uint64) for name, value in values.items()}
+        asleep = sidecar.SidecarTable(table, {"site": ["sem_wait@x.c:1 <- take@/a/x.c:3"]})
+        sidecar.write(trace.anchor.parent, *sidecar.BLOCKED, sidecar.identity(trace.anchor, trace.properties), asleep)
+    found = [one for one in Trace(trace.anchor).diagnosis(Selection()).findings if one.kind == "thread_imbalance"]
+    certainty = "estimate" if waits else "exact"
+    assert [(one.loss_ns, one.certainty) for one in found] == ([(rest * ms, certainty)] if rest else [])
 
 
 def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ _MOST = 3
         about=("waits", "processor"),
         action="let this call wait less, or work meanwhile",
         explained_by=(
-            "omp_serial", "omp_imbalance", "thread_imbalance", "lock", "condition", "imbalance", "serialisation",
-            "io_time", "io_by_few_ranks",
+            "omp_serial", "omp_imbalance", "omp_ordered", "thread_imbalance", "lock", "condition", "imbalance",
+            "serialisation", "io_time", "io_by_few_ranks",
         ),
     )
 )  # fmt: skip

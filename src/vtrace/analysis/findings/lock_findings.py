@@ -16,7 +16,7 @@ from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
 from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call
-from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX
+from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
 
@@ -91,7 +91,7 @@ def _waiting(facts: RunFacts, waits: Table, at: str) -> str:
 
 def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int = 0, **values: Any) -> Finding:
     """A finding about all of these waits. more: ns of other waits that belong to the loss."""
-    about = "openmp" if waits["kind"][0] in (CRITICAL, API) else "waits"
+    about = "openmp" if waits["kind"][0] in (CRITICAL, API, ORDERED) else "waits"
     return facts.finding(
         kind, int(waits["time_ns"].sum()) + more, path, waits.paths, locations=waits["location"],
         processor_ns=int(waits["processor_ns"].sum()), evidence=("diagnose", "--about", about), **values,
@@ -126,6 +126,23 @@ def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
         text = _waiting(facts, mine, f"for the lock of {place_text(facts.trace, mine.paths, path)}") + words
         culprit = culprits_text(facts.trace, culprits_of(facts, mine))
         yield _finding(facts, "lock", mine, path, more=more, text=text, culprit=culprit)
+
+
+@rule(
+    FindingKind(
+        "omp_ordered",
+        "waits of OpenMP threads for their turn in `ordered`, and in barriers for threads that waited for it",
+        about=("openmp",),
+        action="move work out of this block, or use chunks of one iteration",
+    )
+)
+def turns(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Waits for the iterations before, by region."""
+    facts = diagnosis.facts
+    for mine, path, _ in by_region(diagnosis.thread_waits, ORDERED):
+        more, words = _behind(mine)
+        text = _waiting(facts, mine, f"for their turn in {place_text(facts.trace, mine.paths, path)}") + words
+        yield _finding(facts, "omp_ordered", mine, path, more=more, text=text)
 
 
 def _of_holder(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:

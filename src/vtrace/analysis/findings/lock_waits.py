@@ -20,10 +20,10 @@ SITE, HOLDER, CONDITION_NUMBER = "lock call site", "holder call site", "conditio
 READ, READ_CALLS = "read lock", "read lock calls"
 LOCK = "lock"
 ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS, LOCK)
-"""Attributes of the Enter of calls about conditions, and of the ThreadAcquireLock that ends a wait: strings that name a
-stack, and the number of a condition. LOCK: a string, the name of the variable that is the lock. Of the Enter by which a
-reader releases a lock for which a writer waits: the number of the lock, and the reader's calls for reading since the
-one that got it, which SITE names."""
+"""Attributes of the Enter of calls about conditions and of readers that wait for a writer, and of the ThreadAcquireLock
+that ends a wait: strings that name a stack, and the number of a condition. LOCK: a string, the name of the variable
+that is the lock. Of the Enter by which a reader releases a lock for which a writer waits: the number of the lock, and
+the reader's calls for reading since the one that got it, which SITE names."""
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns lock".split()
 
 
@@ -118,7 +118,7 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
 
 def read_waits(events: LockEvents, writes: Array, kind: int) -> list[tuple[int, ...]]:
     """Rows of _COLUMNS for the calls in which readers wait, up to the last moment at which another thread gives up a
-    lock for writing; the archive does not name the lock of readers. writes: (regions,) bool, calls that get such
+    lock for writing; the archive has no number of the lock of readers. writes: (regions,) bool, calls that get such
     locks."""
     calls = events.calls[writes[events.calls["region"]]]
     got = {*zip(calls["location"].tolist(), calls["end"].tolist(), strict=True)}
@@ -126,6 +126,7 @@ def read_waits(events: LockEvents, writes: Array, kind: int) -> list[tuple[int, 
     given = [row for row in events.released.tolist() if (row[0], row[2], row[3]) in taken]
     given.sort(key=lambda row: (row[0], row[4]))
     keys, found = [(row[0], row[4]) for row in given], list[tuple[int, ...]]()
+    sites, by_sites, names = (events.value(name) for name in (SITE, HOLDER, LOCK))
     for read in events.reads if given else ():
         process, location, begin = (int(read[name]) for name in ("process", "location", "begin"))
         last = bisect_right(keys, (process, int(read["end"]))) - 1
@@ -133,8 +134,12 @@ def read_waits(events: LockEvents, writes: Array, kind: int) -> list[tuple[int, 
             continue
         _, holder, lock, order, left = given[last]
         since = int(taken[process, lock, order][4])
-        found.append((kind, int(read["path"]), location, holder, _path(calls, holder, since), begin, left - begin, -1,
-                      -1, last, left - since, -1))  # fmt: skip
+        enter = location, begin
+        found.append((
+            kind, int(read["path"]), location, holder, _path(calls, holder, since), begin, left - begin,
+            sites.get(enter, -1), by_sites.get(enter, -1) if since <= begin else -1, last, left - since,
+            names.get(enter, -1),
+        ))  # fmt: skip
     return found
 
 

@@ -308,6 +308,11 @@ class RunFacts:
         regions = works | waits if in_mpi else works
         return self.processor_waits.between(locations, begins, ends, counts=regions[self.processor_waits.region])
 
+    def slept_for_threads_between(self, locations: Array, begins: Array, ends: Array) -> Array:
+        """(n,) ns that each location slept between two times (ns) until another thread of the process woke it."""
+        counts = self.asleep_for_thread & ~self.asleep_until_time
+        return self.blocked.between(locations, begins, ends, counts=counts)
+
     @cached_property
     def blocked(self) -> BlockedTimes:
         """The times in which threads slept."""

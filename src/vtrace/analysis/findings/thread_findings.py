@@ -11,9 +11,10 @@ import numpy as np
 from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.findings.culprits import BARRIERS, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
-from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.lock_waits import has_sites
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text, place_text
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
@@ -72,10 +73,11 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     if more[region] < max(least, 0 if culprits else _CLEARLY * float(np.sort(more)[-2:][0])):
         region = construct
     mine = n.take((regions[n["path"]] == region) & (np.isin(n["location"], culprits) if culprits else n["path"] >= 0))
-    if not mine.rows:
-        return ""
-    row = mine["path"][np.argmax(mine["exclusive"])]
     others = np.setdiff1d(threads, culprits).tolist() if culprits else []
+    if not mine.rows:
+        place = facts.function_at(0, culprits, others)[0] if construct < 0 and others else OUTSIDE
+        return place if place != OUTSIDE else ""
+    row = mine["path"][np.argmax(mine["exclusive"])]
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
         return sampled.text
     if region != construct:
@@ -173,7 +175,9 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     runs = _functions(facts)
     own, theirs = runs[known["location"]], np.append(runs, -1)[known["partner"]]
     same = (own == theirs) | (own < 0) | (theirs < 0)
-    for waits, path, loss in by_region(known.take(same), EARLY_END):
+    known = known.take(same & (known["kind"] == EARLY_END))
+    worked = Table({**known, "time_ns": known["time_ns"] - known["locks_ns"]}, **known.notes)
+    for waits, path, loss in by_region(worked.take(worked["time_ns"] > 0), EARLY_END):
         culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
         culprit, until = culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
         several = len(early) > 1
@@ -187,4 +191,5 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
-        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit)
+        certainty = ESTIMATE if waits["locks_ns"].any() and not has_sites(facts.trace) else EXACT
+        yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, certainty=certainty)

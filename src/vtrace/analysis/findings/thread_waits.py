@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times come from the recorded
-events; kinds have Scalasca's names."""
+"""Wait states of threads: barriers, idle threads, critical and ordered regions, locks, joins. Times come from the
+recorded events; kinds have Scalasca's names."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,14 +24,16 @@ KINDS = (
     "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
     "pthread_join_wait", "pthread_barrier_wait", "pthread_early_end",
+    "omp_lock_contention_ordered",
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
-EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL, _SIGNAL, _READ = range(100, 105)
-"""Calls that are not waits: tasks, bodies of critical sections and signals (sem_post, too) end a wait, in parallel
-regions work begins, and a reader gets a lock."""
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END, ORDERED = range(len(KINDS))
+_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ = range(100, 106)
+"""Calls that are not waits: tasks, bodies of critical and ordered sections and signals (sem_post, too) end a wait, in
+parallel regions work begins, and a reader gets a lock."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
-          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+          "ORDERED": ORDERED, "ORDERED_SBLOCK": _IN_ORDER, "TASK": _TASK,
+          "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_mutex_clocklock": MUTEX, "mtx_timedlock": MUTEX, "pthread_rwlock_timedwrlock": MUTEX,
@@ -102,15 +105,17 @@ class ThreadWaits(SyncCalls[Table]):
         writes = np.isin(self.trace.regions["name"].astype(str), _WRITES)
         locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
-        barriers, of_criticals, of_single = _barriers(calls), _criticals(calls), _of_single(table(locked, paths))
-        of_criticals.behind_ns, of_single.behind_ns = behind = _explain_by_locks(barriers, of_criticals, of_single)
-        behind_ns = np.append(behind[1], np.zeros(len(signalled), np.int64))
+        barriers, of_single = _barriers(calls), _of_single(table(locked, paths))
+        of_blocks = _blocks(calls, CRITICAL, _INSIDE), _blocks(calls, ORDERED, _IN_ORDER)
+        behind = _explain_by_locks(barriers, *of_blocks, of_single)
+        for each, explained in zip((*of_blocks, of_single), behind, strict=True):
+            each.behind_ns = explained
+        behind_ns = np.append(behind[-1], np.zeros(len(signalled), np.int64))
         self.lock_waits = Table({**table([*locked, *signalled], paths), "behind_ns": behind_ns}, paths=paths)
-        found = [
-            barriers, of_criticals,
-            *_joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"]),
-            of_single, _conditions(calls),
-        ]  # fmt: skip
+        conditions = _conditions(calls)
+        joins, early = _joins(calls, events["ThreadWait"], begun=events["ThreadBegin"], ended=events["ThreadEnd"])
+        _explain_by_locks(early, *of_blocks, of_single, conditions)
+        found = [barriers, *of_blocks, joins, early, of_single, conditions]
         return found, KINDS, paths
 
     def with_idle_threads(self, facts: RunFacts) -> Table:
@@ -118,20 +123,23 @@ class ThreadWaits(SyncCalls[Table]):
         from the same pass."""
         found, kinds, paths = self.waits()
         for waits in found:
-            waits.processor_ns = _explained(facts, waits)
-        explained = _explained(facts, _of_single(self.lock_waits))
+            waits.processor_ns = _explained(facts, waits, facts.waited_between)
+            if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
+                slept = _explained(facts, waits, facts.slept_for_threads_between)
+                waits.locks_ns = np.maximum(waits.locks_ns, slept)
+        explained = _explained(facts, _of_single(self.lock_waits), facts.waited_between)
         self.lock_waits = Table({**self.lock_waits, "processor_ns": explained}, paths=paths)
         return self.table([*found, idle_threads(facts)], kinds, paths)
 
 
-def _explained(facts: RunFacts, waits: Waits) -> Array:
-    """(waits,) ns of each wait that the partner's waits for a processor explain, above those of the location, in the
-    time in which their work is compared."""
+def _explained(facts: RunFacts, waits: Waits, between: Callable[[Array, Array, Array], Array]) -> Array:
+    """(waits,) ns of each wait that the partner's times without work explain, above those of the location, in the time
+    in which their work is compared. between: (n,) ns of such times of locations between begins and ends."""
     if waits.since is None or waits.partner_since is None or waits.until is None:
         return np.zeros(len(waits.time), np.int64)
     start = facts.window.bounds[0]
     theirs, own = (
-        facts.waited_between(at, np.maximum(since, start), waits.until)
+        between(at, np.maximum(since, start), waits.until)
         for at, since in ((waits.partner, waits.partner_since), (waits.location, waits.since))
     )
     found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
@@ -139,8 +147,9 @@ def _explained(facts: RunFacts, waits: Waits) -> Array:
 
 
 def _explain_by_locks(barriers: Waits, *locks: Waits) -> list[Array]:
-    """Sets locks_ns of the waits in barriers: what the partner waited for locks since the barrier before, above what
-    the location did. Returns behind_ns of the waits for locks: the parts of these waits in barriers."""
+    """Sets locks_ns of the waits in barriers, or of early ends: what the partner waited for locks since the barrier
+    before, above what the location did. Returns behind_ns of the waits for locks: the parts of the waits in
+    barriers."""
     location, time = (np.concatenate([getattr(each, name) for each in locks]) for name in ("location", "time"))
     begin = np.concatenate([np.empty(0, np.int64) if each.since is None else each.since for each in locks])
     begin = np.maximum(begin, 0)
@@ -277,10 +286,10 @@ def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
     return worked, last
 
 
-def _criticals(calls: Array) -> Waits:
-    """A thread waits from the start of the directive to the start of the block inside; without a block there is no
-    wait."""
-    mine, bodies = _of(calls, CRITICAL), _of(calls, _INSIDE)
+def _blocks(calls: Array, kind: int, inside: int) -> Waits:
+    """A thread waits from the start of the directive (kind) to the start of the block inside; without a block there is
+    no wait."""
+    mine, bodies = _of(calls, kind), _of(calls, inside)
     span = int(calls["end"].max()) + 1 if len(calls) else 1
     begins = bodies["location"] * span + bodies["begin"]
     at = np.searchsorted(begins, mine["location"] * span + mine["begin"], "left")
@@ -297,7 +306,7 @@ def _criticals(calls: Array) -> Waits:
         holder = _holder(mine, got, row, order=order, after=int(after[row]))
         if holder >= 0:
             partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
-    found = _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
+    found = _waits(mine, kind, partner=partner, partner_path=partner_path, time=time)
     found.since = mine["begin"][time > 0]
     return found
 
@@ -362,15 +371,17 @@ def idle_threads(facts: RunFacts) -> Waits:
 def _conditions(calls: Array) -> Waits:
     """Calls that wait for a condition or semaphore; the whole call is the wait."""
     mine = _of(calls, CONDITION)
-    nobody = np.full(len(mine), -1)
-    return _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=mine["end"] - mine["begin"])
+    nobody, time = np.full(len(mine), -1), mine["end"] - mine["begin"]
+    found = _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=time)
+    found.since = mine["begin"][time > 0]
+    return found
 
 
 Thread = tuple[int, int, int]
 """A thread: process, contingent, number."""
 
 
-def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[Waits]:
+def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> tuple[Waits, Waits]:
     """A thread waits from its enter to the end of the thread that it joins; and a thread has no work from its end to
     that of the last thread that is joined with it."""
     mine = _of(calls, JOIN)
@@ -381,10 +392,10 @@ def _joins(calls: Array, waited: Array, *, begun: Array, ended: Array) -> list[W
     for row, thread in joined.items():
         partner[row], when = ends.get(thread, (-1, 0))
         time[row] = min(when, mine["end"][row]) - mine["begin"][row]
-    return [
+    return (
         _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time),
         _early_ends(calls, {row: one for row, one in joined.items() if one in ends}, begins=begins, ends=ends),
-    ]
+    )
 
 
 def _thread(event: Array) -> Thread:
