@@ -122,3 +122,11 @@ def test_processes_without_records(tmp_path: Path, region: str, is_told: bool) -
     """A process waits for another one, of which nothing is known."""
     told = asleep(tmp_path, "", region=region, paradigm=_otf2.PARADIGM_NONE.value).diagnosis(Selection()).to_record
     assert ("thread 0 waits 800 ms for processes of which nothing was recorded" in told) == is_told
+
+
+def test_started_processes_without_records(tmp_path: Path) -> None:
+    """Of a process that starts another one without records nothing tells if this one runs while all threads sleep."""
+    found = asleep(tmp_path, NAP + "python beat@/home/a/x.py:3", region="fork", paradigm=_otf2.PARADIGM_NONE.value)
+    told = found.diagnosis(Selection())
+    assert not [one for one in told.findings if one.kind == "blocked"]
+    assert told.to_record.startswith("nothing was recorded of 1 started process: those of Python need vtrace run")

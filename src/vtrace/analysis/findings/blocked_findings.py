@@ -39,9 +39,9 @@ _MOST = 3
 )  # fmt: skip
 def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The calls with the longest such sleep, of threads other than a process's first one if the call is known. In a run
-    of MPI the findings about its waits tell who is late."""
+    of MPI the findings about its waits tell who is late. Processes without records may run meanwhile."""
     facts = diagnosis.facts
-    if diagnosis.mpi or len(facts.rows) > _MOST_THREADS:
+    if diagnosis.mpi or facts.unrecorded or len(facts.rows) > _MOST_THREADS:
         return
     sums: dict[tuple[int, SleepingCall | None, int], tuple[float, float]] = {}
     asleep = facts.blocked

@@ -38,6 +38,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges
+from vtrace.io.archive.properties import PID
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -47,6 +48,8 @@ _WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/manag
 """Activities in which a thread may wait for others."""
 _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 """Classes of work."""
+_FORKS = ("fork", "vfork", "posix_spawn", "posix_spawnp")
+"""Regions of libc that start a process; their paradigm is NONE."""
 _PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
 """Regions of libc in which a process waits for another one; their paradigm is NONE."""
 OUTSIDE = "the program outside of recorded calls"
@@ -137,6 +140,20 @@ class RunFacts:
         regions = self.trace.regions
         found = np.isin(regions["name"].astype(str), _PROCESS_WAITS) & (regions["paradigm"] == "NONE")
         return np.append(found, False)
+
+    @cached_property
+    def unrecorded(self) -> int:
+        """The number of started processes without records; 0 in a run with ranks, which other programs start."""
+        trace, properties = self.trace, self.trace.group_properties
+        if np.any(trace.processes["rank"] >= 0):
+            return 0
+        pids = properties.take(properties["name"] == PID)
+        pid = dict(zip(pids["group"].tolist(), pids["value"].tolist(), strict=True))
+        images = zip(*(trace.processes[column].tolist() for column in ("host", "group")), strict=True)
+        recorded = {(host, pid.get(group, group)) for host, group in images}
+        starts = np.isin(trace.regions["name"].astype(str), _FORKS) & (trace.regions["paradigm"] == "NONE")
+        starts = np.append(starts, False)[self.paths["region"]]
+        return max(0, int(self.numbers["calls"][starts[self.numbers["path"]]].sum()) - len(recorded) + 1)
 
     @cached_property
     def working(self) -> Array:
