@@ -288,6 +288,16 @@ class RunFacts:
         return ProcessorWaits(self.trace)
 
     @cached_property
+    def _lives(self) -> tuple[Array, Array]:
+        """(waits,) ns each: the first and the last event of the location of each wait for a processor in the selection:
+        waits before and after them are in no time of a thread."""
+        rows, stop = self.trace.locations.rows, self.window.stop
+        first, last = np.full(rows, self.window.start or 0), np.full(rows, np.inf if stop is None else stop)
+        at = self.extent["location"]
+        first[at], last[at] = np.maximum(first[at], self.extent["first"]), np.minimum(last[at], self.extent["last"])
+        return first[self.processor_waits.location], last[self.processor_waits.location]
+
+    @cached_property
     def _may_wait(self) -> tuple[Array, Array]:
         """(regions + 1,) bool each: regions of work and, last, the time outside of calls; calls of MPI that may wait,
         but for its start and end."""
@@ -305,12 +315,12 @@ class RunFacts:
     def counted_waits(self) -> Array:
         """(waits,) ns of the waits of processor_waits in the selection: at work, and in calls of MPI that may wait."""
         waits, (works, in_mpi) = self.processor_waits, self._may_wait
-        found: Array = waits.within(self.window.start or 0, self.window.stop) * (works | in_mpi)[waits.region]
+        found: Array = waits.within(*self._lives) * (works | in_mpi)[waits.region]
         return found * np.isin(waits.location, self.rows)
 
     def waited_at_work(self) -> Array:
         """(locations,) ns that each location waited for a processor while it worked, in the selection."""
-        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=self._may_wait[0])
+        return self.processor_waits.by_location(*self._lives, regions=self._may_wait[0])
 
     def waited_between(self, locations: Array, begins: Array, ends: Array, *, in_mpi: bool = False) -> Array:
         """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in
