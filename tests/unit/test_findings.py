@@ -571,6 +571,14 @@ def test_waits_for_a_processor_are_no_imbalance(waited: int, rest: int | None, t
     assert losses(anchor).get("noise", 0) == (waited if rest else 600)
 
 
+@pytest.mark.parametrize(("begin", "end", "counts"), [(100, 300, 100), (300, 500, 50), (500, 700, None)])
+def test_waits_for_a_processor_after_the_last_event(begin: int, end: int, counts: int | None, tmp_path: Path) -> None:
+    """Rank 0 ends after 400 ns."""
+    anchor = archive(tmp_path / "a", {0: [(0, "Enter", 0), (400, "Leave", 0)], 1: [(0, "Enter", 0), (900, "Leave", 0)]})
+    without_processor(anchor, (0, begin, end, 100, "main"))
+    assert losses(anchor).get("noise") == counts
+
+
 @pytest.mark.parametrize(("waited", "rest"), [(30, 540), (300, None)])
 def test_processes_that_wait_at_a_file_do_not_work(waited: int, rest: int | None, tmp_path: Path) -> None:
     """Two ranks wait 300 ns in MPI_File_close for rank 1, which works that much longer, and which had no processor for

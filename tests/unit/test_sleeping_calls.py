@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import Foreign
-from vtrace.analysis.findings.sleeping_calls import longer_sleep, sleeping_call
+from vtrace.analysis.findings.sleeping_calls import lock_call, longer_sleep, sleeping_call, with_python
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
@@ -63,8 +63,11 @@ FUTEX, READS = "syscall@x.S:38 <- take@/a/x.c:3", "pthread_rwlock_clockrdlock@x.
 OF_SEVERAL = "sem_wait for another process@nptl/sem_wait.c:25 <- take@/a/x.c:3"
 
 
-def asleep(where: Path, *sites: str, region: str = "main", paradigm: int = COMPILER) -> Trace:
-    """A process whose threads each sleep in a call from 100 to 900 ms of 1 s. region: the recorded function."""
+def asleep(
+    where: Path, *sites: str, region: str = "main", paradigm: int = COMPILER, until: tuple[int, ...] = ()
+) -> Trace:
+    """A process whose threads each sleep in a call from 100 to 900 ms of 1 s. region: the recorded function. until: the
+    ends (ms) of the sleep of the threads, if they differ."""
     made, ms = Foreign(where), 10**6
     for thread in range(len(sites)):
         made.events(thread, [(0, "Enter", 0), (1000 * ms, "Leave", 0)])
@@ -78,6 +81,9 @@ def asleep(where: Path, *sites: str, region: str = "main", paradigm: int = COMPI
     columns = {"from": 100 * ms, "to": 900 * ms, "ns": 800 * ms, "region": 0, "count": 1, "path": 0}
     table = {name: np.full(len(sites), value, np.uint64) for name, value in columns.items()}
     table["location"] = np.arange(len(sites), dtype=np.uint64)
+    if until:
+        table["to"] = np.array(until, np.uint64) * ms
+        table["ns"] = table["to"] - table["from"]
     table["site"] = np.array([texts.index(site) for site in sites], np.uint64)
     identity = sidecar.identity(anchor, Trace(anchor).properties)
     sidecar.write(anchor.parent, *sidecar.BLOCKED, identity, sidecar.SidecarTable(table, {"site": texts}))
@@ -122,3 +128,69 @@ def test_processes_without_records(tmp_path: Path, region: str, is_told: bool) -
     """A process waits for another one, of which nothing is known."""
     told = asleep(tmp_path, "", region=region, paradigm=_otf2.PARADIGM_NONE.value).diagnosis(Selection()).to_record
     assert ("thread 0 waits 800 ms for processes of which nothing was recorded" in told) == is_told
+
+
+def test_started_processes_without_records(tmp_path: Path) -> None:
+    """Of a process that starts another one without records nothing tells if this one runs while all threads sleep."""
+    found = asleep(tmp_path, NAP + "python beat@/home/a/x.py:3", region="fork", paradigm=_otf2.PARADIGM_NONE.value)
+    told = found.diagnosis(Selection())
+    assert not [one for one in told.findings if one.kind == "blocked"]
+    assert told.to_record.startswith("nothing was recorded of 1 started process: those of Python need vtrace run")
+
+
+@pytest.mark.parametrize(("ends", "ms"), [((900, 900, 500), 400), ((900, 300, 500), 200), ((900, 900, 900), 800)])
+def test_others_wait_for_a_part_of_the_sleep(tmp_path: Path, ends: tuple[int, ...], ms: int) -> None:
+    """Two threads wait until then, from 100 ms on."""
+    found = asleep(tmp_path, SLEEP, LOCK, LOCK, until=ends).diagnosis(Selection()).findings
+    lost = [(one.text.split(" ", 2)[2], one.loss_ns) for one in found if one.kind == "blocked"]
+    told = f"sleeps {ms} ms in time.sleep, called by beat (x.py:3), and nothing else runs meanwhile"
+    assert lost == [(told, 2 * ms * 10**6)]
+
+
+def test_others_wait_for_a_part_of_a_wait_until_a_time(tmp_path: Path) -> None:
+    """The first thread may wait for the other one."""
+    found = asleep(tmp_path, TIMED, LOCK, until=(900, 500)).diagnosis(Selection()).findings
+    assert "blocked" not in {one.kind for one in found}
+
+
+def test_one_call_is_one_finding(tmp_path: Path) -> None:
+    """Two functions call the one that sleeps, while thread 1 waits."""
+    sites = [*(f"{SLEEP} <- python {caller}@/home/a/x.py:{line}" for caller, line in (("a", 7), ("b", 9))), LOCK]
+    anchor = asleep(tmp_path, *sites[:2]).anchor
+    columns = dict.fromkeys(("region", "path"), [0] * 3) | {"location": [0, 0, 1], "count": [1] * 3, "site": [0, 1, 2]}
+    for name, ms in {"from": [100, 500, 100], "to": [400, 900, 900], "ns": [300, 400, 800]}.items():
+        columns[name] = [10**6 * each for each in ms]
+    table = sidecar.SidecarTable({name: np.array(each, np.uint64) for name, each in columns.items()}, {"site": sites})
+    sidecar.write(anchor.parent, *sidecar.BLOCKED, sidecar.identity(anchor, Trace(anchor).properties), table)
+    found = [one.text for one in Trace(anchor).diagnosis(Selection()).findings if one.kind == "blocked"]
+    assert found == ["thread 0 sleeps 700 ms in time.sleep, called by beat (x.py:3), and nothing else runs meanwhile"]
+
+
+LOOP = "python run@/usr/lib/python3.11/selectors.py:5 <- python _run_once@/usr/lib/python3.11/asyncio/base_events.py:7"
+
+
+@pytest.mark.parametrize(("inner", "count"), [("", 0), ("python parse@/a/x.py:2 <- ", 1)])
+def test_an_event_loop_may_have_nothing_to_do(tmp_path: Path, inner: str, count: int) -> None:
+    """A call that sleeps in a task delays all others."""
+    found = asleep(tmp_path, f"epoll_wait@x.c:1 <- {inner}{LOOP}").diagnosis(Selection()).findings
+    assert [one.kind for one in found].count("blocked") == count
+
+
+ACQUIRES = "PyThread_acquire_lock_timed@/b/Python/thread_pthread.h:497"
+LIBRARY = "python Queue.get@/usr/lib/python3.11/queue.py:154"
+
+
+@pytest.mark.parametrize(
+    ("stack", "callers", "call"),
+    [
+        ((ACQUIRES,), ("python update@/a/x.py:2",), "Lock.acquire, called by update (x.py:2)"),
+        ((ACQUIRES, "_PyEval_EvalFrameDefault@/b/Python/ceval.c:7"), (LIBRARY, "python work@/a/x.py:7"),
+         "queue.Queue.get, called by work (x.py:7)"),
+        (("take@/home/a/x.c:3",), ("python update@/a/x.py:2",), None), ((ACQUIRES,), (), None),
+    ],
+    ids=["lock", "queue", "compiled", "unknown"],
+)  # fmt: skip
+def test_locks_in_recorded_functions_of_python(stack: tuple[str, ...], callers: tuple[str, ...], call: str) -> None:
+    """Without samples the interpreter's functions are in the stack, and those of Python in the call path."""
+    found = lock_call("sem_wait", with_python(stack, callers))
+    assert (str(found) if found else None) == call

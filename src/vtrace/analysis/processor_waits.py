@@ -68,14 +68,14 @@ class ProcessorWaits:
         at = order[np.minimum(np.searchsorted(known[order], self._path), len(known) - 1)]
         return np.where(known[at] == self._path, at, -1)
 
-    def within(self, begin: int | None = None, end: int | None = None) -> Array:
-        """(waits,) the ns of each wait in a window (ns; None: open)."""
+    def within(self, begin: int | Array | None = None, end: int | Array | None = None) -> Array:
+        """(waits,) the ns of each wait in a window (ns; None: open), the same for all or one for each."""
         first = self.begin if begin is None else np.maximum(self.begin, begin)
         last = self.end if end is None else np.minimum(self.end, end)
         found: Array = self.ns * np.clip((last - first) / np.maximum(1, self.end - self.begin), 0, 1)
         return found
 
-    def by_location(self, begin: int | None = None, end: int | None = None, *, regions: Array) -> Array:
+    def by_location(self, begin: int | Array | None = None, end: int | Array | None = None, *, regions: Array) -> Array:
         """(locations,) ns that each location waited in a window (ns; None: open). regions: (regions + 1,) bool, those
         whose calls count if no call in them is open; the last one for the time outside of calls."""
         ns = self.within(begin, end) * regions[self.region]
@@ -117,7 +117,7 @@ class BlockedTimes(ProcessorWaits):
         numbers = (known if known.dtype.kind == "u" else np.zeros(len(known), np.uint64)).tolist()
         found = [stacks[number] if number < len(stacks) else () for number in numbers]
         # without samples the stack is not known beyond the interpreter, but the recorded call is
-        callers = self._python_regions
+        callers = self.python_regions
         return [
             (*site, callers[region]) if len(site) == _NO_STACK and region in callers else site
             for site, region in zip(found, self.region.tolist(), strict=True)
@@ -156,7 +156,7 @@ class BlockedTimes(ProcessorWaits):
         return np.array([len(site) > 0 and bool(functions.match(libc_name(site[0]))) for site in self.sites], bool)
 
     @cached_property
-    def _python_regions(self) -> dict[int, str]:
+    def python_regions(self) -> dict[int, str]:
         """The recorded functions of Python, as calls of sites, by their rows."""
         names, files, lines = (self._trace.regions[column].tolist() for column in ("name", "file", "line"))
         calls = enumerate(zip(names, files, lines, strict=True))

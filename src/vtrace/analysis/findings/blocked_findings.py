@@ -11,7 +11,8 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, location_text, place_text
-from vtrace.analysis.findings.sleeping_calls import SleepingCall, sleeping_call
+from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_event_loop, sleeping_call
+from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array
 
@@ -39,25 +40,27 @@ _MOST = 3
 )  # fmt: skip
 def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     """The calls with the longest such sleep, of threads other than a process's first one if the call is known. In a run
-    of MPI the findings about its waits tell who is late."""
+    of MPI the findings about its waits tell who is late. Processes without records may run meanwhile."""
     facts = diagnosis.facts
-    if diagnosis.mpi or len(facts.rows) > _MOST_THREADS:
+    if diagnosis.mpi or facts.unrecorded or len(facts.rows) > _MOST_THREADS:
         return
-    sums: dict[tuple[int, SleepingCall | None, int], tuple[float, float]] = {}
+    sums: dict[tuple[int, str, int], tuple[float, float, SleepingCall | None, int]] = {}
     asleep = facts.blocked
     ns = asleep.within(facts.window.start, facts.window.stop)
     for row, sleeps, waits in _candidates(facts, ns):
         mine = np.flatnonzero((asleep.location == row) & sleeps & (ns > 0))
         if not len(mine):
             continue
-        losing = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
-        for at, threads in zip(mine.tolist(), losing.tolist(), strict=True):
-            if threads:
-                key = row, sleeping_call(asleep.sites[at]), int(facts.path_of_blocked[at])
-                slept, lost = sums.get(key, (0.0, 0.0))
-                sums[key] = slept + ns[at], lost + ns[at] * max(1, threads - 1)
+        parts, threads = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
+        parts[(parts < 1) & facts.asleep_until_time[mine]] = 0  # others that do not run for moments do not wait for it
+        for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
+            if part > 0:
+                path, call = int(facts.path_of_blocked[at]), sleeping_call(asleep.sites[at])
+                key = row, str(call), -1 if call else path
+                slept, lost, *first = sums.get(key, (0.0, 0.0, call, path))
+                sums[key] = slept + part * ns[at], lost + part * ns[at] * max(1, others), *first
     largest = sorted(sums.items(), key=lambda one: -one[1][1])[:_MOST]
-    for (row, call, path), (slept, lost) in largest:
+    for (row, _, _), (slept, lost, call, path) in largest:
         yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
 
 
@@ -66,12 +69,20 @@ def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]
     ((times,) bool). ns: (times,) of sleep. A wait that may be for a time only does not show that a thread is waited
     for. It is itself such a sleep of a first thread if all others wait for threads."""
     work, alarm = facts.asleep_at_work, facts.asleep_until_time
-    sleeps = work & ~facts.blocked.is_for_process
+    sleeps = work & ~facts.blocked.is_for_process & ~_in_event_loop(facts)
     for row in facts.masters.values():
         yield row, sleeps, ~work
         yield row, alarm, facts.asleep_for_thread & ~alarm
     for row in _sleepers(facts, ns * sleeps):
         yield row, sleeps, ~(work | alarm)
+
+
+def _in_event_loop(facts: RunFacts) -> Array:
+    """(times,) bool: an event loop has nothing to do. How many of its tasks wait, and for what, is unknown."""
+    known, paths, sites = facts.blocked.python_regions, facts.paths, facts.blocked.sites
+    above = paths["region"][paths["parent"][np.maximum(0, facts.path_of_blocked)]].tolist()
+    found = [is_event_loop((*site, known.get(row, ""))) for site, row in zip(sites, above, strict=True)]
+    return np.array(found, bool)
 
 
 def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
@@ -82,10 +93,10 @@ def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
     return others[:_MOST_OTHERS]
 
 
-def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Array) -> Array:
-    """(n,) the number of threads that do not run between two times (ns) in which a thread sleeps: this one and those
-    that wait meanwhile (waits: (times,) bool); 0: some other thread runs, or sleeps elsewhere."""
-    found = np.ones(len(begins), np.int64)
+def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Array) -> tuple[Array, Array]:
+    """Of each time (ns) in which a thread sleeps: (n,) the part in which all other threads wait (waits: (times,) bool)
+    or are not there, and (n,) the number of those that are there."""
+    waiting, threads, runs = np.ones(len(begins), bool), np.zeros(len(begins)), [np.empty((0, 2))]
     first, last = np.zeros((2, facts.trace.locations.rows))
     first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
     for other in facts.rows:
@@ -98,7 +109,30 @@ def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Ar
         waited[here] = facts.blocked.between(
             np.full(np.count_nonzero(here), other), since[here], until[here], counts=waits
         )
-        found = np.where(waited >= _WAITS * lives, found + here * (found > 0), 0)
+        waiting &= waited >= _WAITS * lives
+        threads += here
+        runs.append(_runs(facts.blocked, waits & (facts.blocked.location == other), first[other], last[other]))
+    common = 1 - _covered(np.concatenate(runs), begins, ends) / np.maximum(1, ends - begins)
+    return np.where(waiting, 1.0, np.clip(common, 0, 1)), threads
+
+
+def _runs(asleep: BlockedTimes, waits: Array, first: float, last: float) -> Array:
+    """(runs, 2) the times (ns) between two times in which a thread does not wait. waits: (times,) bool, those of the
+    thread. A time with a part of sleep is no wait, since nothing tells where in it the thread sleeps."""
+    whole = waits & (asleep.ns >= _WAITS * (asleep.end - asleep.begin))
+    ends = np.stack([asleep.begin[whole], asleep.end[whole]], 1).ravel()
+    found: Array = np.maximum.accumulate(np.concatenate([[first], ends, [last]])).reshape(-1, 2)
+    return found
+
+
+def _covered(intervals: Array, begins: Array, ends: Array) -> Array:
+    """(n,) the ns between times that are in any of the intervals ((intervals, 2))."""
+    if not len(intervals):
+        return np.zeros(len(begins))
+    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    times = np.maximum.accumulate(ordered.ravel())
+    sums = np.cumsum(np.diff(times, prepend=times[0]) * (np.arange(len(times)) % 2))
+    found: Array = np.interp(ends, times, sums) - np.interp(begins, times, sums)
     return found
 
 

@@ -15,10 +15,12 @@ from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
-from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call
+from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call, with_python
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED
+from vtrace.analysis.own_code import module_of_python
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
+from vtrace.io.sidecar.sidecar import PYTHON
 
 _MOST_OF, _ONLY = 0.6, 0.98
 """A call with at least this share of a loss is named as its cause. A thread that waits for conditions for this share of
@@ -43,11 +45,24 @@ class _Calls:
         stack = calls_of(text)
         if stack and is_for_interpreter((f"{name}@", *stack)):
             return f"{name} for {INTERPRETER_LOCK}", None
-        python = lock_call(name, stack)
+        python = lock_call(name, with_python(stack, self._python(path)))
         place = Site(python.function, python.source) if python else site_of(text)
         if place and path >= 0:
             return f"{python.sleeps if python else name} in {place}", place
         return place_text(self.facts.trace, self.waits.paths, path) if path >= 0 else str(place or ""), place
+
+    def _python(self, path: int) -> list[str]:
+        """The recorded functions of Python in a call path, innermost first, as calls of stacks; without any of the
+        program's own files only the innermost one."""
+        found, has_own, known, paths = [], False, self.facts.blocked.python_regions, self.waits.paths
+        while path > 0:
+            if call := known.get(int(paths["region"][path])):
+                name, _, place = call.removeprefix(PYTHON).rpartition("@")
+                module = module_of_python(place.rpartition(":")[0])
+                has_own |= not module
+                found.append(f"{PYTHON}{name.removeprefix(f'{module}.')}@{place}")
+            path = int(paths["parent"][path])
+        return found if has_own else found[:1]
 
     def lock(self, mine: Table) -> str:
         """The name and place of the lock of these waits, and a space; "" if they are several or if it has no name."""

@@ -38,6 +38,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges
+from vtrace.io.archive.properties import PID
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -47,6 +48,8 @@ _WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/manag
 """Activities in which a thread may wait for others."""
 _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 """Classes of work."""
+_FORKS = ("fork", "vfork", "posix_spawn", "posix_spawnp")
+"""Regions of libc that start a process; their paradigm is NONE."""
 _PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
 """Regions of libc in which a process waits for another one; their paradigm is NONE."""
 OUTSIDE = "the program outside of recorded calls"
@@ -143,6 +146,20 @@ class RunFacts:
         """(regions + 1,) bool: calls that may wait for other threads of the process."""
         activities = [ACTIVITIES.index(path) for path in ("openmp/sync", "threads")]
         return np.append(np.isin(self.trace.regions["activity"], activities), False)
+
+    @cached_property
+    def unrecorded(self) -> int:
+        """The number of started processes without records; 0 in a run with ranks, which other programs start."""
+        trace, properties = self.trace, self.trace.group_properties
+        if np.any(trace.processes["rank"] >= 0):
+            return 0
+        pids = properties.take(properties["name"] == PID)
+        pid = dict(zip(pids["group"].tolist(), pids["value"].tolist(), strict=True))
+        images = zip(*(trace.processes[column].tolist() for column in ("host", "group")), strict=True)
+        recorded = {(host, pid.get(group, group)) for host, group in images}
+        starts = np.isin(trace.regions["name"].astype(str), _FORKS) & (trace.regions["paradigm"] == "NONE")
+        starts = np.append(starts, False)[self.paths["region"]]
+        return max(0, int(self.numbers["calls"][starts[self.numbers["path"]]].sum()) - len(recorded) + 1)
 
     @cached_property
     def working(self) -> Array:
@@ -277,6 +294,16 @@ class RunFacts:
         return ProcessorWaits(self.trace)
 
     @cached_property
+    def _lives(self) -> tuple[Array, Array]:
+        """(waits,) ns each: the first and the last event of the location of each wait for a processor in the selection:
+        waits before and after them are in no time of a thread."""
+        rows, stop = self.trace.locations.rows, self.window.stop
+        first, last = np.full(rows, self.window.start or 0), np.full(rows, np.inf if stop is None else stop)
+        at = self.extent["location"]
+        first[at], last[at] = np.maximum(first[at], self.extent["first"]), np.minimum(last[at], self.extent["last"])
+        return first[self.processor_waits.location], last[self.processor_waits.location]
+
+    @cached_property
     def _may_wait(self) -> tuple[Array, Array]:
         """(regions + 1,) bool each: regions of work and, last, the time outside of calls; calls of MPI that may wait,
         but for its start and end."""
@@ -294,12 +321,12 @@ class RunFacts:
     def counted_waits(self) -> Array:
         """(waits,) ns of the waits of processor_waits in the selection: at work, and in calls of MPI that may wait."""
         waits, (works, in_mpi) = self.processor_waits, self._may_wait
-        found: Array = waits.within(self.window.start or 0, self.window.stop) * (works | in_mpi)[waits.region]
+        found: Array = waits.within(*self._lives) * (works | in_mpi)[waits.region]
         return found * np.isin(waits.location, self.rows)
 
     def waited_at_work(self) -> Array:
         """(locations,) ns that each location waited for a processor while it worked, in the selection."""
-        return self.processor_waits.by_location(self.window.start, self.window.stop, regions=self._may_wait[0])
+        return self.processor_waits.by_location(*self._lives, regions=self._may_wait[0])
 
     def waited_between(self, locations: Array, begins: Array, ends: Array, *, in_mpi: bool = False) -> Array:
         """(n,) ns that each location waited for a processor between two times (ns): while it worked; in_mpi: also in

@@ -142,20 +142,20 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
 
 
 def _processes_to_record(facts: RunFacts) -> str:
-    """Words about a process that mostly waits for others without records: whether these lose time is unknown. A process
-    that only sleeps has no samples."""
-    if len(facts.masters) == facts.trace.processes.rows > 1 or facts.window != Selection():
+    """Words about processes without records, and one that mostly waits for such: whether these lose time is unknown. A
+    process that only sleeps has no samples."""
+    if facts.window != Selection():
         return ""
+    advice = "those of Python need vtrace run --python, others vtrace-cc"
     asleep = facts.blocked.within() * facts.asleep_for_child
     waited = np.bincount(facts.blocked.location, asleep, facts.trace.locations.rows)
     waiting = [row for row in facts.masters.values() if waited[row] > _MOSTLY * facts.times[row].sum()]
-    if not waiting:
-        return ""
-    who, whole = locations_text(facts.trace, waiting), span(int(waited[waiting].sum()))
-    return (
-        f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: those of Python "
-        "need vtrace run --python, others vtrace-cc"
-    )
+    if waiting and not len(facts.masters) == facts.trace.processes.rows > 1:
+        who, whole = locations_text(facts.trace, waiting), span(int(waited[waiting].sum()))
+        return f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: {advice}"
+    if missing := facts.unrecorded:
+        return f"nothing was recorded of {missing} started process{'es' * (missing > 1)}: {advice}"
+    return ""
 
 
 def _locks_to_record(facts: RunFacts) -> str:

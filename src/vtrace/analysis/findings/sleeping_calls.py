@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
 """Functions of CPython: the functions of Python above them are not in the stack, unless any of them is."""
 _OF_INTERPRETER = re.compile(
-    r"(^|/)(Modules/(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c|Include/(internal|cpython)/\w+\.h"
+    r"(^|/)(Modules/(clinic/)?(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c(\.h)?|Include/(internal|cpython)/\w+\.h"
     r"|Python/(thread(_pthread)?|ceval(_gil)?|condvar|lock|parking_lot|pystate|pylifecycle|bltinmodule)\.[ch]"
     r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
 )
@@ -85,6 +85,22 @@ def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:
     """The call of a function of locks in a stack with functions of Python, innermost first; None: another stack."""
     whole = (f"{name}@", *site)
     return sleeping_call(whole) if _first_of_python(whole) else None
+
+
+def with_python(site: Sequence[str], callers: Sequence[str]) -> tuple[str, ...]:
+    """The stack of a call, without the called function, with the recorded functions of Python above it, innermost
+    first; the same stack if it has functions of Python or of libraries of the program."""
+    if _first_of_python(("", *site)) or not callers:
+        return tuple(site)
+    ends = (at for at, call in enumerate(site) if call.rpartition("@")[0] in _INTERPRETER)
+    inner = site[: next(ends, len(site))]
+    return (*inner, *callers) if _is_interpreter(inner) else tuple(site)
+
+
+def is_event_loop(site: Sequence[str]) -> bool:
+    """The thread of a stack waits in an event loop of asyncio that has nothing to do."""
+    calls = [call for call in site if call.startswith(PYTHON)]
+    return len(calls) > 1 and "/selectors.py:" in calls[0] and "/asyncio/base_events.py:" in calls[1]
 
 
 def is_for_interpreter(site: Sequence[str]) -> bool:
