@@ -463,14 +463,15 @@ def _candidates(facts: RunFacts, processes: int) -> list[int]:
 
 
 def _end_turns(facts: RunFacts, calls: dict[int, Array]) -> bool:
-    """True if calls are the last ones in the turns of a loop: after the last of them no process does so much that it
-    may be work of a turn."""
+    """True if calls are the last ones in the turns of a loop: they are not its work themselves, and after the last of
+    them no process does so much that it may be work of a turn."""
     final = facts.spent_in(facts.activity == ACTIVITIES.index("mpi/management/finalize"))
     last = dict(zip(facts.extent["location"].tolist(), facts.extent["last"].tolist(), strict=True))
-    return all(
-        len(times) > 1 and last[at] - times[-1, 1] - final[at] < _SHORT * _median(np.diff(times[:, 0]))
-        for at, times in calls.items()
-    )
+    if min(map(len, calls.values()), default=0) < 2:
+        return False
+    least = {at: _SHORT * _median(np.diff(times[:, 0])) for at, times in calls.items()}
+    is_short = any(_median(times[:, 1] - times[:, 0]) < least[at] for at, times in calls.items())
+    return is_short and all(last[at] - times[-1, 1] - final[at] < least[at] for at, times in calls.items())
 
 
 def _table(calls: dict[int, Array], basis: str, *, by_ends: bool = False) -> tuple[Table, Array, Array, list[int]]:
