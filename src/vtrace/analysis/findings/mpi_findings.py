@@ -301,8 +301,9 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         and (sampled := facts.sampled.longer(names, cause.locations, others))
     ):
         shown, names, place, source = sampled, sampled.names, sampled.text, sampled.source
-        if {name for name in trace.regions["name"].tolist() if names[-1] in name} == {names[-1]}:
-            select = f"path=*{names[-1]}*"  # with the time in functions that it calls
+        select = f"region={names[-1]}"
+        alike = {name for name in trace.regions["name"].tolist() if names[-1] in name}
+        select = f"path=*{names[-1]}*" if alike == {names[-1]} else select  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
     text = f"the rank that takes longer in {where} changes: "
