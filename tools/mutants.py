@@ -56,7 +56,7 @@ TESTS = {
     "integration/test_mpi_rma integration/test_mpi_io integration/test_mpi_* integration/test_matrix",
     "src/vtrace/unify": "unit/test_unify_* unit/test_repair_steps integration/test_unify_open_files "
     "integration/test_salvage integration/test_threads integration/test_recorded_runs integration/test_matrix",
-    "src/vtrace/analysis": "unit/test_findings unit/test_questions unit/test_activity unit/test_open "
+    "src/vtrace/analysis": "unit/test_*findings unit/test_questions unit/test_activity unit/test_open "
     "unit/test_efficiencies unit/test_replay* unit/test_mpi_waits unit/test_io_waits unit/test_shared_scan "
     "integration/test_summary integration/test_profile integration/test_diagnose integration/test_ledger*",
     "src/vtrace/io": "unit/test_archive unit/test_local unit/test_sidecar unit/test_records unit/test_dump_* "

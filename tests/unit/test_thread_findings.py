@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about threads of small archives, with losses in closed form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import _otf2
+import numpy as np
+import pytest
+
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.synthetic_runs.diagnosed import Event, threads, told, without_processor
+from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.trace import Trace
+from vtrace.io.sidecar import sidecar
+
+PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
+OPENMP, PTHREAD = _otf2.PARADIGM_OPENMP.value, _otf2.PARADIGM_PTHREAD.value
+
+
+def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
+    """Three threads begin after 900 of 1000 ns: each is idle for 900 ns, of 4000 ns of all threads."""
+    work = [(900, "Enter", 1), (1000, "Leave", 1)]
+    events = {0: [(0, "Enter", 0), *work, (1000, "Leave", 0)], 1: work, 2: work, 3: work}
+    trace = threads(tmp_path, events, "!$omp parallel", PARALLEL, OPENMP)
+    serial = told(trace, "omp_serial")
+    assert serial.loss_ns == 3 * 900
+    assert serial.share == pytest.approx(2700 / 4000)
+    without_processor(trace.anchor, (0, 100, 700, 300, "main"))  # so long thread 0 had no processor
+    assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 600
+    without_processor(trace.anchor, (0, 100, 850, 700, "main"))
+    assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 200
+
+
+@pytest.mark.parametrize("name", ["MPI_Init", "MPI_Barrier"])
+def test_threads_are_not_idle_while_mpi_starts_or_waits(name: str, tmp_path: Path) -> None:
+    """Of 900 ns before the first parallel region 500 are in a call of MPI."""
+    made = Foreign(tmp_path)
+    work = [(900, "Enter", 1), (1000, "Leave", 1)]
+    made.events(0, [(0, "Enter", 0), (100, "Enter", 2), (600, "Leave", 2), *work, (1000, "Leave", 0)])
+    made.events(1, work)
+    made.begin_definitions()
+    made.machine(length=1000)
+    for thread in range(2):
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, "!$omp parallel", PARALLEL, OPENMP)
+    made.region(2, name, _otf2.REGION_ROLE_FUNCTION.value, _otf2.PARADIGM_MPI.value)
+    assert told(Trace(made.close()), "omp_serial").loss_ns == 400
+
+
+@pytest.mark.parametrize("around", [0, 1], ids=["none", "main"])
+def test_threads_that_sleep_longer(around: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thread 1 comes 300 ns late to a barrier. No function or main is recorded, but the call that sleeps is."""
+    place = SimpleNamespace(text="rest (x.c:3, asleep in nanosleep)", names=())
+    monkeypatch.setattr(RunFacts, "longer_sleep", lambda *_: place)
+    late = {0: 100, 1: 400}
+    events: dict[int, list[Event]] = {
+        thread: [(0, "Enter", 0)] * around + [(begin, "Enter", 1), (400, "Leave", 1)] + [(500, "Leave", 0)] * around
+        for thread, begin in late.items()
+    }
+    found = told(threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD), "thread_imbalance")
+    assert found.text.endswith("which has more work in rest (x.c:3, asleep in nanosleep)")
+
+
+def test_barriers_of_threads(tmp_path: Path) -> None:
+    """Threads 0 and 2 wait 300 and 200 ns for thread 1 in a barrier of pthreads."""
+
+    def meets(begin: int) -> list[Event]:
+        return [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+
+    events = {0: meets(100), 1: meets(400), 2: meets(200)}
+    trace = threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD)
+    found = told(trace, "thread_imbalance")
+    assert (found.loss_ns, found.culprit) == (300 + 200, "thread 1")
+    assert found.evidence == ("diagnose", "--about", "waits")
+    assert {trace.thread_waits().kinds[row["kind"]] for row in trace.thread_waits().records()} == {
+        "pthread_barrier_wait"
+    }
+
+
+def test_one_barrier_with_two_lines(tmp_path: Path) -> None:
+    """gcc copies the end of a loop for threads without a part of the loop: the copy has another line. Thread 2 gets no
+    part twice, and waits 300 ns each time."""
+    roles = _otf2.REGION_ROLE_LOOP.value, *[_otf2.REGION_ROLE_IMPLICIT_BARRIER.value] * 2
+
+    def loop(begin: int, reached: int, barrier: int) -> list[Event]:
+        end = begin + 400
+        return [(begin, "Enter", 0), (reached, "Enter", barrier), (end, "Leave", barrier), (end, "Leave", 0)]
+
+    made = Foreign(tmp_path)
+    for thread in range(3):
+        made.events(thread, [*loop(0, 100 if thread == 2 else 400, 1 + thread // 2),
+                             *loop(500, 600 if thread == 2 else 900, 1 + thread // 2)])  # fmt: skip
+    made.begin_definitions()
+    made.machine(length=900)
+    for thread in range(3):
+        made.location(thread)
+    for row, name in enumerate(("!$omp for", "!$omp implicit barrier @a.c:9", "!$omp implicit barrier @a.c:6")):
+        made.region(row, name, roles[row], OPENMP)
+    assert told(Trace(made.close()), "omp_imbalance").loss_ns == 2 * 300
+
+
+@pytest.mark.parametrize("late", [0, 5], ids=["before", "after"])
+def test_who_holds_a_critical_region(late: int, tmp_path: Path) -> None:
+    """Thread 1 waits for a critical region from 50 on and gets it at 300, from thread 0, whose call ends before or a
+    little later. Thread 2 has been in a critical region before, and waits behind thread 1."""
+    made = Foreign(tmp_path)
+    made.events(0, [(10, "Enter", 0), (295 + 2 * late, "Leave", 0)])
+    made.events(1, [(50, "Enter", 0), (300, "Enter", 1), (400, "Leave", 1), (401, "Leave", 0)])
+    made.events(2, [(2, "Enter", 0), (9, "Leave", 0), (60, "Enter", 0), (405, "Enter", 1), (500, "Leave", 1)])
+    made.begin_definitions()
+    made.machine(length=500)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "!$omp critical", _otf2.REGION_ROLE_CRITICAL.value, OPENMP)
+    made.region(1, "!$omp critical sblock", _otf2.REGION_ROLE_CRITICAL_SBLOCK.value, OPENMP)
+    waits = Trace(made.close()).thread_waits()
+    mine = waits.take(waits["kind"] == waits.kinds.index("omp_lock_contention_critical"))
+    found = {row["location"]: (row["partner"], row["time_ns"]) for row in mine.records()}
+    assert found == {1: (0, 250), 2: (1, 345)}
+
+
+def test_waits_for_the_turn_in_ordered(tmp_path: Path) -> None:
+    """Thread 1 waits 90 ns for its turn, and thread 0, which has its second turn after that, 180 ns. Thread 1 waits for
+    it in the barrier, where it has 10 ns less of work."""
+
+    def block(begin: int, turn: int) -> list[Event]:
+        return [(begin, "Enter", 1), (turn, "Enter", 2), (turn + 100, "Leave", 2), (turn + 100, "Leave", 1)]
+
+    made = Foreign(tmp_path)
+    of_threads = [*block(10, 10), *block(120, 210), (320, "Enter", 3)], [*block(20, 110), (220, "Enter", 3)]
+    for thread, events in enumerate(of_threads):
+        made.events(thread, [(0, "Enter", 0), *events, (320, "Leave", 3), (400, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=400)
+    for thread in range(2):
+        made.location(thread)
+    roles = PARALLEL, _otf2.REGION_ROLE_ORDERED.value, _otf2.REGION_ROLE_ORDERED_SBLOCK.value, BARRIER
+    for row, name in enumerate(("parallel", "ordered", "ordered sblock", "barrier")):
+        made.region(row, f"!$omp {name}", roles[row], OPENMP)
+    trace = Trace(made.close())
+    found = told(trace, "omp_ordered")
+    assert found.text == "2 threads wait 180 ns for their turn in !$omp ordered, 2 times"
+    assert found.loss_ns == 90 + 90
+
+
+def test_barriers_behind_critical_regions(tmp_path: Path) -> None:
+    """In each of three rounds one of two threads waits 100 ns for a critical region, then the other one as long in the
+    barrier; thread 1 waits in two of them, and has 50 ns of other work in the last one. The waits in barriers belong to
+    the lock, but for this work."""
+
+    def round_of(start: int, *, waits: int, more: int = 0) -> list[Event]:
+        block, reached = start + 10 + 100 * waits, start + 120 + 100 * waits + more
+        critical = [(start + 10, "Enter", 1), (block, "Enter", 2), (block + 100, "Leave", 2), (block + 101, "Leave", 1)]
+        return [*critical, (reached, "Enter", 3), (start + 400, "Leave", 3)]
+
+    made = Foreign(tmp_path)
+    for thread, waits in enumerate(((0, 1, 0), (1, 0, 1))):
+        rounds = [round_of(500 * n, waits=each, more=50 * (n == 2) * thread) for n, each in enumerate(waits)]
+        made.events(thread, [(0, "Enter", 0), *(event for each in rounds for event in each), (1500, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=1500)
+    for thread in range(2):
+        made.location(thread)
+    roles = _otf2.REGION_ROLE_CRITICAL.value, _otf2.REGION_ROLE_CRITICAL_SBLOCK.value, BARRIER
+    made.region(0, "!$omp parallel", PARALLEL, OPENMP)
+    for row, name in enumerate(("critical", "critical sblock", "barrier"), 1):
+        made.region(row, f"!$omp {name}", roles[row - 1], OPENMP)
+    trace = Trace(made.close())
+    found = told(trace, "lock")
+    assert found.loss_ns == 3 * 100 + 3 * 100
+    assert found.text.startswith(
+        "2 threads wait 300 ns for the lock of !$omp critical, 3 times, and 300 ns in barriers"
+    )
+    assert told(trace, "omp_imbalance").loss_ns == 50
+
+
+def test_barriers_behind_two_locks(tmp_path: Path) -> None:
+    """Thread 1 waits 100 ns for one critical region and 20 ns for another one before the barrier where thread 0 waits
+    for it: the wait there belongs to both in proportion."""
+    made = Foreign(tmp_path)
+    made.events(0, [(0, "Enter", 0), (104, "Enter", 3), (224, "Leave", 3), (500, "Leave", 0)])
+    made.events(1, [
+        (0, "Enter", 0), (0, "Enter", 1), (100, "Enter", 2), (101, "Leave", 2), (101, "Leave", 1), (102, "Enter", 4),
+        (122, "Enter", 5), (123, "Leave", 5), (123, "Leave", 4), (224, "Enter", 3), (224, "Leave", 3),
+        (500, "Leave", 0),
+    ])  # fmt: skip
+    made.begin_definitions()
+    made.machine(length=500)
+    for thread in range(2):
+        made.location(thread)
+    critical, block = _otf2.REGION_ROLE_CRITICAL.value, _otf2.REGION_ROLE_CRITICAL_SBLOCK.value
+    made.region(0, "!$omp parallel", PARALLEL, OPENMP)
+    named = (
+        ("critical a", critical),
+        ("block a", block),
+        ("barrier", BARRIER),
+        ("critical b", critical),
+        ("block b", block),
+    )
+    for row, (name, role) in enumerate(named, 1):
+        made.region(row, f"!$omp {name}", role, OPENMP)
+    found = [one for one in Trace(made.close()).diagnosis(Selection()).findings if one.kind == "lock"]
+    assert {one.region: one.loss_ns for one in found} == {"!$omp critical a": 200, "!$omp critical b": 40}
+
+
+def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
+    """Thread 0 has a lock for writing from 10 to 400 ns. Thread 1 waits 300 ns for it, thread 2 comes later."""
+    made, lock = Foreign(tmp_path), (PTHREAD, 7, 1)
+    made.events(
+        0,
+        [
+            (0, "Enter", 0),
+            (5, "Enter", 1),
+            (10, "ThreadAcquireLock", *lock),
+            (10, "Leave", 1),
+            (399, "Enter", 2),
+            (400, "ThreadReleaseLock", *lock),
+            (401, "Leave", 2),
+            (900, "Leave", 0),
+        ],
+    )
+    for thread, (begin, end) in {1: (100, 405), 2: (402, 500)}.items():
+        made.events(thread, [(0, "Enter", 0), (begin, "Enter", 3), (end, "Leave", 3), (900, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=900)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    for row, name in enumerate(("wrlock", "unlock", "rdlock"), 1):
+        made.region(row, f"pthread_rwlock_{name}", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    found = told(Trace(made.close()), "lock")
+    assert (found.loss_ns, found.ranks) == (300, (0,))
+    assert found.text == (
+        "thread 1 waits 300 ns for the lock of pthread_rwlock_rdlock in main, once; thread 0 holds it for 390 ns, "
+        "at most 390 ns, after pthread_rwlock_wrlock in main"
+    )
+
+
+def test_waits_for_a_condition(tmp_path: Path) -> None:
+    """Signals are not recorded. Threads 1 and 2 wait for 600 of 1000 ns. Thread 0 may wait for the results of others,
+    and thread 3 only waits: neither loses time."""
+
+    def waits(ns: int) -> list[Event]:
+        return [(0, "Enter", 0), (0, "Enter", 1), (ns, "Leave", 1), (1000, "Leave", 0)]
+
+    events = {0: waits(600), 1: waits(600), 2: waits(600), 3: waits(1000)}
+    function = _otf2.REGION_ROLE_FUNCTION.value
+    found = told(threads(tmp_path, events, "pthread_cond_wait", function, PTHREAD), "condition")
+    assert (found.loss_ns, found.culprit) == (2 * 600, "")
+    assert found.text == "2 threads wait 1.2 us in pthread_cond_wait in main, 2 times, for a signal from others"
+
+
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "asleep"])
+@pytest.mark.parametrize(("waits", "rest"), [(0, 300), (200, 100), (300, None)])
+def test_the_last_thread_waits_for_locks(waits: int, rest: int | None, is_recorded: bool, tmp_path: Path) -> None:
+    """Thread 1 ends 300 ms before thread 2, which waits for a part of this time for a semaphore or asleep."""
+    ms, made = 10**6, Foreign(tmp_path)
+    joins: list[Event] = [
+        event for thread in (1, 2) for event in
+        ((700 + thread, "Enter", 1), (700 + thread, "ThreadWait", UNDEFINED, thread), (701 + thread, "Leave", 1))
+    ]  # fmt: skip
+    waited: list[Event] = [(100, "Enter", 2), (100 + waits, "Leave", 2)] if waits and is_recorded else []
+    for thread, (inside, end) in enumerate(zip((joins, [], waited), (800, 400, 700), strict=True)):
+        around = ("ThreadBegin", UNDEFINED, thread), ("ThreadEnd", UNDEFINED, thread)
+        each = [(0, *around[0]), (0, "Enter", 0), *inside, (end, "Leave", 0), (end, *around[1])]
+        made.events(thread, [(time * ms, *event) for time, *event in each])
+    made.begin_definitions()
+    made.machine(length=800 * ms)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, "pthread_join", _otf2.REGION_ROLE_THREAD_WAIT.value, PTHREAD)
+    made.region(2, "sem_wait", _otf2.REGION_ROLE_FUNCTION.value, PTHREAD)
+    trace = Trace(made.close())
+    if waits and not is_recorded:
+        values = {"from": 100 * ms, "to": (100 + waits) * ms, "ns": waits * ms, "region": 0, "count": 1, "path": 0,
+                  "location": 2, "site": 0}  # fmt: skip
+        table = {name: np.full(1, value, np.uint64) for name, value in values.items()}
+        asleep = sidecar.SidecarTable(table, {"site": ["sem_wait@x.c:1 <- take@/a/x.c:3"]})
+        sidecar.write(trace.anchor.parent, *sidecar.BLOCKED, sidecar.identity(trace.anchor, trace.properties), asleep)
+    found = [one for one in Trace(trace.anchor).diagnosis(Selection()).findings if one.kind == "thread_imbalance"]
+    certainty = "estimate" if waits else "exact"
+    assert [(one.loss_ns, one.certainty) for one in found] == ([(rest * ms, certainty)] if rest else [])
+
+
+def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:
+    """In each of two ranks thread 0 waits 300 ns for thread 1: no thread is waited for most of the time, but thread 1
+    of each rank is. In a third rank two threads wait for one another."""
+    made = Foreign(tmp_path)
+    begins = {0: (100, 400), 1: (100, 400), 2: (100, 110)}
+    for rank, each in begins.items():
+        for thread, begin in enumerate(each):
+            events = [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+            made.events(2 * rank + thread, events)
+    made.begin_definitions()
+    made.machine(groups=3, length=500)
+    for rank in begins:
+        for thread in range(2):
+            made.define("Location", 2 * rank + thread, f"Thread {thread}", 1, 0, rank)
+    made.region(0, "main")
+    made.region(1, "!$omp barrier", BARRIER, OPENMP)
+    found = told(Trace(made.close()), "omp_imbalance")
+    assert (found.loss_ns, found.culprit) == (610, "Thread 1 of process 0, process 1")
+    assert found.text.endswith("most of it for Thread 1 of process 0, process 1, which have more work")
