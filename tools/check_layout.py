@@ -42,7 +42,7 @@ CORE_LAYERS = [
     {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
     {"recording", "slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns",
      "region_groups", "limits", "counter_groups", "thread_time"},
-    {"process", "thread", "end", "signal", "vfork", "record", "polls", "frames", "regions", "call_sites"},
+    {"process", "thread", "end", "signal", "vfork", "record", "polls", "frames", "regions", "call_sites", "long_calls"},
 ]  # fmt: skip
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include headers of its own layer and of lower
 ones. The other folders of RUNTIME are above all layers."""

@@ -58,6 +58,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
                  vt_number(VT_READ(l->flushes)), vt_number(VT_READ(l->flush_ticks)), vt_number(0),
                  vt_number(VT_READ(l->clamped)), vt_number(VT_READ(l->last)), vt_number(VT_READ(l->stopped)),
                  vt_bytes(&usage, sizeof usage));
+    vt_long_calls_end(l);
 }
 
 /* 1: the files have all records of the location. */

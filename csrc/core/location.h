@@ -20,6 +20,7 @@
 
 #define VT_MAX_LOCATIONS 65536u
 #define VT_FILTER_SLOTS 2048u /* size of the filter that finds functions that are new to the location */
+#define VT_LONG_CALLS 64u /* places whose long calls a location adds up */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
 
@@ -60,6 +61,14 @@ struct vt_sample_stream {
     uint32_t unsampled; /* 1: the local files state that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
     uint64_t in_calls; /* ns of CPU time of the samples that have found the thread in a system call */
+};
+
+/* The long calls of a region from one place (long_calls.c). place: return address less 1. site: its text, 0: unknown.
+   defined: the ticks that the last definition states. */
+struct vt_long_call {
+    uintptr_t place;
+    uint32_t region, site;
+    uint64_t calls, ticks, defined;
 };
 
 /* The usage of threads, as the summary of their location states it. us of CPU time in user and in kernel mode; page faults
@@ -157,6 +166,7 @@ struct vt_location {
     struct vt_sample_stream samples;
     uint32_t reads_counters; /* 1: a record with values of counters is being written (counter_groups.c) */
     struct vt_polls polls;
+    struct vt_long_call long_calls[VT_LONG_CALLS];
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),

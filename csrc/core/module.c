@@ -206,7 +206,10 @@ uint32_t vt_code_slot_in(struct vt_location *l, uintptr_t start, const struct dl
 
 static int (*find_object)(void *, struct vt_found_object *);
 
-void vt_module_prepare(void) { *(void **)&find_object = VT_OWN_WORK(dlsym(RTLD_DEFAULT, "_dl_find_object")); }
+__attribute__((constructor)) static void find_finder(void)
+{
+    *(void **)&find_object = VT_OWN_WORK(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+}
 
 int vt_module_of(uintptr_t address, struct dl_phdr_info *info)
 {

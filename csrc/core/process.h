@@ -118,6 +118,8 @@ void vt_vfork_record(void (*begins)(void), int (*ends)(long result));
 /* Returns the frame of the call whose return address is at `at`; NULL: the call is not recorded. Records the leaves of
    dead frames. entered: 1 if a call begins at `at`; a frame there is dead, too. */
 struct vt_frame *vt_frames_find(struct vt_location *l, uintptr_t at, int entered);
+/* 1: an address is in the memory that the stack of the calling thread has. */
+int vt_is_own_stack(struct vt_location *l, uintptr_t address);
 /* Removes the innermost frame and records its leave. */
 void vt_frames_pop(struct vt_location *l);
 /* Adds a frame. Returns 0 if there is no memory: then recording stops, and the call counts as lost. */
@@ -161,6 +163,14 @@ static inline VT_GENERAL_REGISTERS int vt_stack_holds(const struct vt_stack *sta
 {
     return at - stack->start < stack->end - stack->start;
 }
+
+/* ---- long_calls.c: the places of calls of shims in which the thread waits long ---- */
+
+/* Adds the time since the last event of the calling thread, whose location is l, to its innermost call, if that is one of
+   a shim. words: the n words of the records that follow, perhaps none. Requires that l->busy is clear. */
+void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t ticks);
+/* Defines the sums of a location at its end. */
+void vt_long_calls_end(struct vt_location *l);
 
 /* ---- regions.c: definitions of regions, attributes and texts by the calling thread ---- */
 
@@ -212,7 +222,7 @@ uint32_t vt_signal_safe_site(uintptr_t caller);
     const uint64_t since = vt_now();                                                                                   \
     vt_in_sleeping_call = 1;                                                                                           \
     type result = call;                                                                                                \
-    if (VT_IS_LONG(vt_now() - since)) vt_slept(since, __builtin_frame_address(0), *(void **)&(next), how);             \
+    if ((vt_now() - since) >> VT_WAIT_TICKS) vt_slept(since, __builtin_frame_address(0), *(void **)&(next), how);      \
     vt_in_sleeping_call = 0;
 
 #pragma GCC visibility pop

@@ -16,14 +16,27 @@ static int see(struct vt_location *l, const uint64_t *words, unsigned n)
     return 1;
 }
 
+/* The time since the last event may be that of a long call. */
+static void see_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+{
+    const uint64_t since = now > l->last ? now - l->last : 0;
+    if (!VT_IS_LONG(since) || l != vt_own_location || l->off || atomic_load(&vt_process.off)) return;
+    if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
+    vt_busy_end(l); /* a signal handler may record: nothing has changed yet */
+    vt_long_call(l, words, n, since);
+    vt_busy_begin(l);
+}
+
 /* Writes a record that the fast path does not write. Returns its time; 0: the record may be missing. After a fork that
    calls no fork handlers (_Fork, a system call) the thread of the child still has its parent's location. */
 static uint64_t put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
     struct vt_location *own = l;
     if (VT_UNLIKELY(!l->in_use) && l == vt_own_location) own = vt_location_to_record(vt_events_in(words, n));
-    if (own == l) vt_put(l, words, n, now);
-    else if (own) {
+    if (own == l) {
+        see_long_call(l, words, n, now);
+        vt_put(l, words, n, now);
+    } else if (own) {
         vt_busy_begin(own);
         vt_put(own, words, n, vt_now());
         vt_busy_end(own);

@@ -8,6 +8,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A time in which the thread may have lost its processor, or slept: 1 to 2 ms; on aarch64 as VT_LONG_TICKS. */
+#if defined(__aarch64__)
+#define VT_WAIT_TICKS VT_LONG_TICKS
+#else
+#define VT_WAIT_TICKS 22
+#endif
+
 /* ---- slow_path.c: the slow path of an event. All functions require that l->busy is set ---- */
 
 /* Writes records of n words at the time `now` (ticks), after everything else that is due. */
@@ -114,8 +121,6 @@ uint32_t vt_code_offset(struct vt_location *l, uintptr_t address);
 uint32_t vt_code_slot(struct vt_location *l, uintptr_t start);
 /* Like vt_code_slot, for a signal handler: info is the module's, and the loader is not asked. */
 uint32_t vt_code_slot_in(struct vt_location *l, uintptr_t start, const struct dl_phdr_info *info);
-/* Finds vt_module_of's function. Must not run in a signal handler. */
-void vt_module_prepare(void);
 /* Finds the module of code that runs, and takes no lock: for a signal handler that has interrupted this code. Returns 0
    for code in no module, and before glibc 2.35. Only the address, name and program headers of info are set. */
 int vt_module_of(uintptr_t address, struct dl_phdr_info *info);

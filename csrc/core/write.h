@@ -62,12 +62,12 @@ void vt_write_enter_slow(uintptr_t at, uint64_t a, uint64_t b, uint64_t c, uint6
 #pragma GCC visibility pop
 
 /* A time since the last record of the thread that sends a record to the slow path: it may not fit into 32 bits, or the
-   thread may have waited for a processor (slow_path.c). 1 to 2 ms; less on aarch64, whose counters run at 25 MHz to
-   1 GHz. dt: ticks. */
+   thread may have waited in a call (long_calls.c). About 0.1 ms; on aarch64, whose counters run at 25 MHz to 1 GHz, up to
+   5 ms. dt: ticks. */
 #if defined(__aarch64__)
 #define VT_LONG_TICKS 17 /* bits */
 #else
-#define VT_LONG_TICKS 22
+#define VT_LONG_TICKS 18
 #endif
 #define VT_IS_LONG(dt) ((dt) >> VT_LONG_TICKS)
 

@@ -218,6 +218,5 @@ void vt_code_map_start(void)
     if (atomic_exchange(&started, 1)) return; /* samples and call sites of allocations need it */
     pthread_atfork(before_fork, in_parent, in_child);
     vt_on_unload(forget_unloaded_code);
-    vt_module_prepare();
     make_locked();
 }

@@ -47,6 +47,7 @@ GOOD: dict[str, list[Any]] = {
     "COMM_PEER": [1, 2, 3],
     "METRIC_GROUP": [2, ["faults", "cpu"], ["#", "#"], ["page faults", ""], "ap", True],
     "DATA_SITE": [3, 0x1000, 0x4000],
+    "CALL_TIME": [0, 1, 2, 30, 5_000_000],
 }
 
 

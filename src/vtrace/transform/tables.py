@@ -10,6 +10,7 @@ import numpy as np
 
 from vtrace.analysis.host_clocks import clocks_of
 from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.long_calls import long_calls_of
 from vtrace.analysis.processor_waits import path_hashes, waits_of
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.definitions import Marker
@@ -36,6 +37,8 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
     for name in (sidecar.WAITS, sidecar.BLOCKED):
         if (waits := waits_of(copy.trace, name)) is not None:
             made[name] = _waits(copy, waits, directory)
+    if (calls := long_calls_of(copy.trace)) is not None:
+        made[sidecar.LONG_CALLS] = _long_calls(copy, calls)
     anchor = directory / "traces.otf2"
     with Reader(anchor) as reader:
         identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
@@ -106,6 +109,19 @@ def _waits(copy: Rewriter, waits: sidecar.SidecarTable, directory: Path) -> side
     }  # fmt: skip
     columns = {name: changed.get(name, column).astype(column.dtype) for name, column in old.items()}
     return sidecar.SidecarTable(columns, waits.names)
+
+
+def _long_calls(copy: Rewriter, calls: sidecar.SidecarTable) -> sidecar.SidecarTable:
+    """The long calls of locations and regions that stay, of the whole time."""
+    if copy.whole:
+        return calls
+    table = calls.columns
+    stays, numbers = _stay(copy, table["location"])
+    regions = [copy.number("Region", region) for region in table["region"].tolist()]
+    stays &= np.array([region is not None for region in regions], bool)
+    changed = {"location": numbers, "region": np.array([region or 0 for region in regions], np.uint64)}
+    columns = {name: changed.get(name, column)[stays].astype(column.dtype) for name, column in table.items()}
+    return sidecar.SidecarTable(columns, calls.names)
 
 
 def _paths(copy: Rewriter, paths: Array, directory: Path) -> Array:

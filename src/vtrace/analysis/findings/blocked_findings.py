@@ -10,7 +10,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, location_text, place_text
+from vtrace.analysis.findings.run_facts import RunFacts, location_text
 from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_event_loop, sleeping_call
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.questions.timeline_data import span
@@ -138,7 +138,7 @@ def _covered(intervals: Array, begins: Array, ends: Array) -> Array:
 
 def _finding(facts: RunFacts, row: int, call: SleepingCall | None, path: int, *, slept: int, loss: int) -> Finding:
     who = location_text(facts.trace, row)
-    inside = f"in {place_text(facts.trace, facts.paths, path)}" if path > 0 else ""
+    inside = f"in {facts.call_text(facts.paths, path)}" if path > 0 else ""
     where = f"in {call}" if call else inside or "in a call that was not recorded"
     text = f"{who} sleeps {span(slept)} {where}, and nothing else runs meanwhile"
     return facts.finding(

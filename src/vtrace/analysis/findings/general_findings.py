@@ -12,7 +12,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.io_waits import COLLECTIVE
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import location_text, place_text
+from vtrace.analysis.findings.run_facts import location_text
 from vtrace.analysis.findings.wait_pool import WaitPool
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
@@ -48,7 +48,7 @@ def io_time(diagnosis: Diagnosis) -> Iterator[Finding]:
     each = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
     each -= add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows)
     busiest = int(np.argmax(each))
-    place = place_text(facts.trace, facts.paths, path)
+    place = facts.call_text(facts.paths, path)
     text = f"I/O takes {span(whole)} of all threads, most of it in {place}"
     culprit = ""
     if len(facts.masters) > 1 and each[busiest] >= _FEW * whole:
@@ -79,7 +79,7 @@ def file_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         slow = np.flatnonzero(by >= _MOST * loss).tolist()
         others = np.setdiff1d(mine["location"], slow).tolist()
         longer = facts.longer_place(slow, others) if slow and others else ""
-        place, culprit, more, ns = place_text(facts.trace, waits.paths, path), "", "", 0
+        place, culprit, more, ns = facts.call_text(waits.paths, path), "", "", 0
         if longer:
             culprit = f"{location_text(facts.trace, slow[0])}, {longer}"
             more = f": {location_text(facts.trace, slow[0])} takes longer in {longer}"
@@ -126,7 +126,7 @@ def computation(diagnosis: Diagnosis) -> Iterator[Finding]:
     np.add.at(sums, regions[1:], own[1:])
     path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
     time = int(sums.max())
-    text = f"most time of the program's own code is in {place_text(facts.trace, facts.paths, path)}: {span(time)}"
+    text = f"most time of the program's own code is in {facts.call_text(facts.paths, path)}: {span(time)}"
     evidence = ("profile", "--by", "line") if facts.sampled else ("profile",)
     yield facts.finding(
         "computation", 0, path, locations=facts.rows, share=time / facts.whole, text=text, evidence=evidence

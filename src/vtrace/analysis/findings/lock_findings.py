@@ -14,7 +14,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text
 from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call, with_python
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED
 from vtrace.analysis.own_code import module_of_python
@@ -49,7 +49,7 @@ class _Calls:
         place = Site(python.function, python.source) if python else site_of(text)
         if place and path >= 0:
             return f"{python.sleeps if python else name} in {place}", place
-        return place_text(self.facts.trace, self.waits.paths, path) if path >= 0 else str(place or ""), place
+        return self.facts.call_text(self.waits.paths, path) if path >= 0 else str(place or ""), place
 
     def _python(self, path: int) -> list[str]:
         """The recorded functions of Python in a call path, innermost first, as calls of stacks; without any of the
@@ -138,7 +138,7 @@ def locks(diagnosis: Diagnosis) -> Iterator[Finding]:
             yield _of_holder(facts, mine, _Calls(facts, mine))
     for mine, path, _ in by_region(waits, *LOCKS):
         more, words = _behind(mine)
-        text = _waiting(facts, mine, f"for the lock of {place_text(facts.trace, mine.paths, path)}") + words
+        text = _waiting(facts, mine, f"for the lock of {facts.call_text(mine.paths, path)}") + words
         culprit = culprits_text(facts.trace, culprits_of(facts, mine))
         yield _finding(facts, "lock", mine, path, more=more, text=text, culprit=culprit)
 
@@ -156,7 +156,7 @@ def turns(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     for mine, path, _ in by_region(diagnosis.thread_waits, ORDERED):
         more, words = _behind(mine)
-        text = _waiting(facts, mine, f"for their turn in {place_text(facts.trace, mine.paths, path)}") + words
+        text = _waiting(facts, mine, f"for their turn in {facts.call_text(mine.paths, path)}") + words
         yield _finding(facts, "omp_ordered", mine, path, more=more, text=text)
 
 
@@ -204,7 +204,7 @@ def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield from (_of_signal(facts, mine, calls) for mine in (calls.groups() if single.rows else ()))
         return
     for mine, path, _ in by_region(waits.take(counts[waits["location"]]), CONDITION):
-        text = _waiting(facts, mine, f"in {place_text(facts.trace, mine.paths, path)}") + ", for a signal from others"
+        text = _waiting(facts, mine, f"in {facts.call_text(mine.paths, path)}") + ", for a signal from others"
         yield _finding(facts, "condition", mine, path, text=text, certainty=BOUND)
 
 

@@ -14,7 +14,7 @@ from vtrace.analysis.call_sites import Site
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, find_path, ranks_text
 from vtrace.analysis.findings.run_notes import UNNAMED
 from vtrace.analysis.questions.allocation_blocks import STRETCHES, Growth, HeapBlocks, numbers_of
 from vtrace.analysis.questions.timeline_data import span
@@ -98,7 +98,7 @@ def _leak(facts: RunFacts, blocks: HeapBlocks, same: list[Growth], peak: int) ->
 def block_place(facts: RunFacts, blocks: HeapBlocks, path: int, caller: Site | int) -> str:
     """The call in a sentence. caller: the call site of a path without a function of the program; 1: unknown, 0: the
     path has one."""
-    text = place_text(facts.trace, blocks.paths, path)
+    text = facts.call_text(blocks.paths, path)
     if isinstance(caller, Site):
         return f"{text} in {caller}"
     return f"{text}, called by {UNNAMED}," if caller else text

@@ -17,7 +17,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, place_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
@@ -284,7 +284,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     trace, delays = facts.trace, answers.delays
     names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
     culprits = ranks_text(trace, cause.locations)
-    place, source = place_text(trace, delays.paths, cause.path), facts.source(cause.path, delays.paths)
+    place, source = facts.call_text(delays.paths, cause.path), facts.source(cause.path, delays.paths)
     others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
     asleep: Place | None = cause.place
     if not (asleep or is_io or names):
@@ -293,11 +293,9 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
         names, place, source = asleep.names, asleep.text, asleep.source
-    elif facts.path_class(cause.path, delays.paths) == MPI:
-        place = facts.call_text(delays.paths, cause.path)
     elif (
         facts.sampled
-        and not (is_io or for_thread)
+        and not (is_io or for_thread or facts.path_class(cause.path, delays.paths) == MPI)
         and (sampled := facts.sampled.longer(names, cause.locations, others))
     ):
         shown, names, place, source = sampled, sampled.names, sampled.text, sampled.source
@@ -416,7 +414,7 @@ def _sentence(facts: RunFacts, cause: _Cause, culprits: str, place: str, *, is_i
 
 def _other_places_text(facts: RunFacts, paths: Table, cause: _Cause) -> str:
     """Words about the other places of a cause: their names, or their number if there are many."""
-    others = [place_text(facts.trace, paths, path) for path in cause.more_paths]
+    others = [facts.call_text(paths, path) for path in cause.more_paths]
     if len(others) > _LISTED:
         return f" and {len(others)} other places"
     return f" and {', '.join(others)}" if others else ""

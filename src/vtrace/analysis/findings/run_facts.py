@@ -29,6 +29,7 @@ from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
 from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpreter, longer_sleep, longest_sleep
+from vtrace.analysis.long_calls import LongCalls
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -289,6 +290,11 @@ class RunFacts:
         return Finding(kind=kind, loss_ns=loss, **known | values)
 
     @cached_property
+    def long_calls(self) -> LongCalls:
+        """Where the program makes calls in which threads wait long."""
+        return LongCalls(self.trace)
+
+    @cached_property
     def processor_waits(self) -> ProcessorWaits:
         """The waits of threads for a processor."""
         return ProcessorWaits(self.trace)
@@ -498,12 +504,19 @@ class RunFacts:
         return place_text(self.trace, self.paths, path), self.names(path)
 
     def call_text(self, paths: Table, path: int) -> str:
-        """place_text of a recorded call; with the line that makes the call where samples show one."""
+        """place_text of a recorded call; with the line that makes the call where that is known."""
         text, region = place_text(self.trace, paths, path), int(paths["region"][path])
-        if not self.sampled or region < 0 or text != str(self.trace.regions["name"][region]):
+        name = str(self.trace.regions["name"][region]) if region >= 0 else ""
+        if not name or name.startswith("!$omp") or path_source(self.trace, paths, path):
             return text
-        source = self.sampled.call_source(region, self.rows)
-        return f"{text} ({_short(source)})" if source else text
+        caller = _caller(self.trace, paths, path)
+        inside = str(self.trace.regions["name"][int(paths["region"][caller])]) if caller else ""
+        source = self.long_calls.source(region, self.rows, inside)
+        if not source and self.sampled and not inside:
+            source = self.sampled.call_source(region, self.rows)
+        if not source:
+            return text
+        return f"{name} in {inside} ({_short(source)})" if inside else f"{name} ({_short(source)})"
 
     def ranks_of(self, locations: Sequence[int] | Array) -> tuple[int, ...]:
         """The processes of locations, ascending: ranks in a program with MPI."""
@@ -622,7 +635,7 @@ def callers_text(trace: Source, paths: Table, path: int) -> str:
 def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
     """place_text of the path with these names."""
     row = find_path(facts, names)
-    return place_text(facts.trace, facts.paths, row) if row or not names else names[-1]
+    return facts.call_text(facts.paths, row) if row or not names else names[-1]
 
 
 def find_path(facts: RunFacts, names: tuple[str, ...]) -> int:

@@ -14,7 +14,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text, place_text
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
@@ -81,7 +81,7 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
         return sampled.text
     if region != construct:
-        return place_text(facts.trace, facts.paths, int(row))
+        return facts.call_text(facts.paths, int(row))
     asleep = facts.longer_sleep(within & (regions == construct), culprits, others) if others else None
     return asleep.text if asleep else ""
 
@@ -91,8 +91,8 @@ def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
     role, above = str(facts.trace.regions["role"][int(paths["region"][path])]), int(paths["parent"][path])
     ends = str(facts.trace.regions["role"][int(paths["region"][above])]) if above > 0 else ""
     if role == "IMPLICIT_BARRIER" and ends in _CONSTRUCTS:
-        return f"at the end of {place_text(facts.trace, paths, above)}"
-    return f"in {place_text(facts.trace, paths, path)}"
+        return f"at the end of {facts.call_text(paths, above)}"
+    return f"in {facts.call_text(paths, path)}"
 
 
 @rule(
@@ -145,7 +145,7 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     if not waits.rows:
         return
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
-    place = place_text(facts.trace, waits.paths, path)
+    place = facts.call_text(waits.paths, path)
     serial, names = np.unique(waits["partner"][waits["path"] == path]).tolist(), facts.names(path, waits.paths)
     asleep = facts.longer_sleep(facts.paths_named(()), serial, []) if not names else None
     sampled = facts.sampled.longer(names, serial, []) if facts.sampled and not asleep else None
@@ -179,7 +179,7 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     worked = Table({**known, "time_ns": known["time_ns"] - known["locks_ns"]}, **known.notes)
     for waits, path, loss in by_region(worked.take(worked["time_ns"] > 0), EARLY_END):
         culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
-        culprit, until = culprits_text(facts.trace, culprits), place_text(facts.trace, waits.paths, path)
+        culprit, until = culprits_text(facts.trace, culprits), facts.call_text(waits.paths, path)
         several = len(early) > 1
         lead = f"{'together ' * several}{loss} before "
         text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"

@@ -14,7 +14,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import rule
 from vtrace.analysis.findings.process_teams import uneven_teams
-from vtrace.analysis.findings.run_facts import RunFacts, locations_text, place_text
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text
 from vtrace.analysis.findings.run_notes import recorded_apart
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.timeline_data import span
@@ -170,7 +170,7 @@ def _imbalance(facts: RunFacts, path: int, times: dict[int, int], loss: int, *, 
     spent = np.zeros(facts.trace.locations.rows)
     spent[[*times]] = [*times.values()]
     waited = WaitPool(facts).waited_in(inside)
-    place, does = place_text(facts.trace, facts.paths, path), "s" if len(slow) == 1 else ""
+    place, does = facts.call_text(facts.paths, path), "s" if len(slow) == 1 else ""
     text = (
         f"{locations_text(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
         f"the mean of all is {span(mean)}"

@@ -43,6 +43,8 @@ WAITS = "processor_waits", 1
 BLOCKED = "blocked", 1
 """Name and version of the table of times in which threads slept (unify/account/account.py,
 analysis/processor_waits.py)."""
+LONG_CALLS = "long_calls", 1
+"""Name and version of the table of the places of long calls (unify/account/account.py, analysis/long_calls.py)."""
 PYTHON = "python "
 """The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""
 SHARED, TIMED = " for another process", " until a time"

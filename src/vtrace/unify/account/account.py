@@ -65,7 +65,7 @@ def account(
 
 def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
     """Writes the sidecar's tables: intervals without recording, with reasons; clocks; waits for a processor;
-    times asleep. Only rank 0 calls this function."""
+    times asleep; places of long calls. Only rank 0 calls this function."""
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
@@ -73,6 +73,8 @@ def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[Cove
         sidecar.write(archive.directory, *sidecar.WAITS, identity, waits_table(rows))
     if any(len(row.blocked) for row in rows):
         sidecar.write(archive.directory, *sidecar.BLOCKED, identity, blocked_table(rows))
+    if any(row.calls for row in rows):
+        sidecar.write(archive.directory, *sidecar.LONG_CALLS, identity, long_calls_table(rows))
 
 
 def waits_table(rows: Sequence[CoverageRow]) -> SidecarTable:
@@ -91,6 +93,15 @@ def blocked_table(rows: Sequence[CoverageRow]) -> SidecarTable:
         blocked["site"] = of[np.unique(blocked["site"], return_inverse=True)[1]] if len(blocked) else 0
         found.append((row.id, blocked))
     return SidecarTable(_columns(found, (*_OF_WAITS, "site")), {"site": texts})
+
+
+def long_calls_table(rows: Sequence[CoverageRow]) -> SidecarTable:
+    """Returns the long calls of locations by region and place; site: the number of a text."""
+    texts = sorted({call.site for row in rows for call in row.calls})
+    number = {text: at for at, text in enumerate(texts)}
+    found = sorted((row.id, call.region, number[call.site], call.calls, call.ns) for row in rows for call in row.calls)
+    columns = zip(("location", "region", "site", "count", "ns"), zip(*found, strict=True), strict=True)
+    return SidecarTable({name: np.array(values, "<u8") for name, values in columns}, {"site": texts})
 
 
 def _columns(found: Sequence[tuple[int, Array]], names: Sequence[str]) -> dict[str, Array]:

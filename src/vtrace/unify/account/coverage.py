@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,16 @@ _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
 _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
+
+
+class LongCalls(NamedTuple):
+    """Calls in which a thread waited long. region: OTF2's; site: where the program makes the calls, function@file:line;
+    number and sum of their times in ns."""
+
+    region: int
+    site: str
+    calls: int
+    ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,8 @@ class CoverageRow:
     """Those in which it slept, as in Transcoded."""
     sites: Mapping[int, str] = field(default_factory=dict)
     """The texts of their calls."""
+    calls: Sequence[LongCalls] = ()
+    """Its long calls."""
     end_ns: int = 0
     """End of the process, in ns of the archive; 0: unknown."""
     missing: bool = False
@@ -143,10 +155,24 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},
+        calls=_long_calls(process, number),
         end_ns=process.end_ns if number == 0 else 0,
         missing=process.missing,
         usage=_usage(summary),
     )
+
+
+def _long_calls(process: Process, number: int) -> tuple[LongCalls, ...]:
+    """Returns the long calls of a location whose region and place are known."""
+    known, curve = process.definitions, process.curve
+    if process.maps is None or curve is None:
+        return ()
+    regions, found = process.maps.common.regions, []
+    for (location, region, site), (calls, ticks) in known.call_times.items():
+        text = known.texts.get(site, "") if location == number and region < len(regions) else ""
+        if text and int(regions[region]) != UNMAPPED:
+            found.append(LongCalls(int(regions[region]), text, calls, ticks * curve.rate[1] // curve.rate[0]))
+    return tuple(found)
 
 
 def _site(known: ProcessDefinitions, site: int) -> str:

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The places of long calls: where the program calls the functions of shims in which it waits long, such as MPI_Recv or
+   read. The next event after a long time takes the slow path anyway, and the frame of the call has its return address: a
+   short call costs nothing. A location adds up the time of its long calls by region and place. It defines the sums each
+   time they have doubled, so a killed program lacks at most half of them, and at its end. */
+#define _GNU_SOURCE
+#include <link.h>
+#include "process.h"
+
+#if defined(__x86_64__) /* elsewhere the return address is not at a known place of the frame */
+/* 1: the records have the ENTER of the call: the time before them was not in the call. */
+static int enters(const uint64_t *words, unsigned n, const struct vt_frame *f)
+{
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
+        if ((uint32_t)words[i] >> 24 == VT_K_ENTER && VT_ID((uint32_t)words[i]) == VT_ID((uint32_t)f->what)) return 1;
+    return 0;
+}
+
+/* Returns the frame of the call in which the thread was until the records of n words. Before a LEAVE the frame has been
+   removed, but is still there. */
+static const struct vt_frame *call_before(const struct vt_location *l, const uint64_t *words, unsigned n)
+{
+    const struct vt_frame *f = VT_READ(l->frame);
+    if (!f) return NULL;
+    if (n && f < VT_READ(l->frames_end) && f[1].what == (VT_FRAME_CALL | (uint32_t)words[n - 1])) f++;
+    return f->what & VT_FRAME_CALL && f->at >= vt_stack_pointer() && !enters(words, n, f) ? f : NULL;
+}
+
+/* NULL: the location has no room for another place. */
+static struct vt_long_call *find(struct vt_location *l, uint32_t region, uintptr_t place)
+{
+    const uint64_t hash = (place ^ (uint64_t)region << 32) * 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < VT_LONG_CALLS; i++) {
+        struct vt_long_call *c = &l->long_calls[((hash >> 32) + i) % VT_LONG_CALLS];
+        if (!c->calls || (c->place == place && c->region == region)) return c;
+    }
+    return NULL;
+}
+
+/* Returns the text of a place; 0: unknown. Does not ask the loader, since the call may be one of a lock that a thread in the
+   loader waits for. */
+static uint32_t text_of(struct vt_location *l, uintptr_t place)
+{
+    struct dl_phdr_info info;
+    if (!vt_module_of(place, &info) || vt_code_slot_in(l, place, &info) == VT_CODE_UNKNOWN) return 0;
+    return vt_call_site_of(&place, 1);
+}
+#endif
+
+static void define(struct vt_location *l, struct vt_long_call *c)
+{
+    c->defined = c->ticks;
+    vt_define_at(l, VT_D_CALL_TIME, vt_number(l->number), vt_number(c->region), vt_number(c->site), vt_number(c->calls),
+                 vt_number(c->ticks));
+}
+
+void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t ticks)
+{
+#if defined(__x86_64__)
+    const struct vt_frame *f = call_before(l, words, n);
+    if (!f || !vt_is_own_stack(l, f->at)) return; /* the stack of a coroutine may have been freed */
+    const uint32_t region = VT_ID((uint32_t)f->what);
+    const uintptr_t place = *(const uintptr_t *)f->at - 1;
+    struct vt_long_call *c = find(l, region, place);
+    if (!c) return;
+    if (!c->calls) *c = (struct vt_long_call){.place = place, .region = region, .site = text_of(l, place)};
+    c->calls++;
+    c->ticks += ticks;
+    if (c->site && c->ticks / 2 >= c->defined) define(l, c);
+#else
+    (void)l, (void)words, (void)n, (void)ticks;
+#endif
+}
+
+void vt_long_calls_end(struct vt_location *l)
+{
+    for (uint32_t i = 0; i < VT_LONG_CALLS; i++) {
+        struct vt_long_call *c = &l->long_calls[i];
+        if (c->calls && c->site && c->ticks != c->defined) define(l, c);
+    }
+}

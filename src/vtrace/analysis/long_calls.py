@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where programs make the calls in which threads wait long (csrc/core/long_calls.c), from the sidecar of an archive."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.call_sites import Site, site_of
+from vtrace.errors import FormatError
+from vtrace.io.sidecar import sidecar
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_COLUMNS = ("location", "region", "site", "ns")
+_MOST = 0.5
+"""The least part of the time of long calls that a place has if its line is told."""
+
+
+def long_calls_of(trace: Source) -> sidecar.SidecarTable | None:
+    """The table (unify/account/account.py); None: there is none, or it is damaged."""
+    try:
+        table = sidecar.read(trace.anchor.parent, *sidecar.LONG_CALLS, sidecar.identity(trace.anchor, trace.properties))
+    except FormatError:
+        return None
+    return table if table and all(name in table.columns for name in _COLUMNS) and "site" in table.names else None
+
+
+class LongCalls:
+    """The times of long calls by location, region and place, of the whole run."""
+
+    def __init__(self, trace: Source) -> None:
+        self._table = long_calls_of(trace)
+        if self._table:
+            columns = self._table.columns
+            self._location = trace.definitions.ids["locations"].rows(columns["location"])
+            self._region = trace.definitions.ids["regions"].rows(columns["region"])
+
+    def source(self, region: int, locations: Sequence[int], caller: str = "") -> str:
+        """file:line of the program's own code that makes most long calls of a region (a row) on some locations; "" if
+        unknown. caller: the function around the calls, "" if unknown. Places in other functions count if there is none in
+        this one: the compiler may have inlined these."""
+        if not self._table:
+            return ""
+        columns, texts = self._table.columns, self._table.names["site"]
+        chosen = np.flatnonzero((self._region == region) & np.isin(self._location, locations))
+        sums = defaultdict[Site, int](int)
+        for text, ns in zip(columns["site"][chosen].tolist(), columns["ns"][chosen].tolist(), strict=True):
+            site = site_of(texts[text]) if text < len(texts) else None
+            if site and site.source:
+                sums[site] += ns
+        inside = {site: ns for site, ns in sums.items() if site.function == caller}
+        found = inside or sums
+        best = max(found, key=found.__getitem__, default=None)
+        return best.source if best and found[best] >= _MOST * sum(found.values()) else ""
