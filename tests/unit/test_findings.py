@@ -161,6 +161,13 @@ def test_one_slow_rank_is_one_finding(tmp_path: Path) -> None:
     )
 
 
+def test_a_rank_that_is_late_now_and_then_is_no_culprit(tmp_path: Path) -> None:
+    """Rank 1 works 500 ns longer in each of three steps, rank 0 works 400 ns longer in one."""
+    trace = Trace(archive(tmp_path / "a", meetings([[100, 600], [500, 100], [100, 600], [100, 600]])))
+    assert told(trace, "imbalance").culprit == "rank 1, work in main"
+    assert "serialisation" not in {one.kind for one in trace.diagnosis(Selection()).findings}
+
+
 def test_waits_among_neighbours(tmp_path: Path) -> None:
     """Rank 1 works 300 ns longer before an operation among neighbours, in which the others wait for it."""
     events = {}

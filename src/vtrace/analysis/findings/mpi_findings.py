@@ -27,6 +27,8 @@ from vtrace.analysis.table import Array, Table, add_up, group
 
 _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
+_AS_GUILTY = 0.3
+"""The least part of the largest delays of a location that makes another one a culprit, too."""
 _AS_LONG = 0.9
 """The part of the culprits' additional time from which on another location takes as long."""
 _MOST = 20
@@ -179,7 +181,7 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.masters) - 1))
         own = by - waited
         own = own if own.any() else by
-        is_culprit = own >= _CULPRIT * own.sum() if own.sum() else own == own.max()
+        is_culprit = own >= max(_CULPRIT * own.sum(), _AS_GUILTY * own.max())
         culprits = at[is_culprit].tolist() or [int(at[np.argmax(own)])]
         mine = np.isin(at, culprits)
         others, theirs = (round(waited[each].sum()) for each in (~mine, mine))
