@@ -138,7 +138,7 @@ def test_sleep_in_one_call_is_one_finding(tmp_path: Path) -> None:
     assert found.loss_ns == 400 * MS
 
 
-def test_a_process_that_waits_for_input_waits_for_one_that_sleeps(tmp_path: Path) -> None:
+def test_a_process_that_waits_for_an_answer_waits_for_one_that_sleeps(tmp_path: Path) -> None:
     """A client waits in recv for an answer, before which the server sleeps, for 300 of 400 ms."""
     made = Foreign(tmp_path)
     for process in range(2):

@@ -103,14 +103,14 @@ def _by_place(found: Iterable[_Sleep]) -> list[_Sleep]:
 def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]]:
     """The threads that others may wait for, each with its sleep that counts and the sleep in which others wait
     ((times,) bool). ns: (times,) of sleep. A wait that may be for a time only does not show that a thread is waited
-    for. It is itself such a sleep of a first thread if all others wait for threads. A thread that waits for input waits
-    for one that sleeps otherwise."""
+    for. It is itself such a sleep of a first thread if all others wait for threads. A thread that waits for a
+    socket waits for one that sleeps otherwise; pipes are those of pipelines and pools, whose stages may differ."""
     work, alarm = facts.asleep_at_work, facts.asleep_until_time
     sleeps = work & ~facts.blocked.is_for_process & ~_in_event_loop(facts)
-    for_input = facts.blocked.is_for_input
+    for_answer = facts.blocked.is_for_answer
     for row in facts.masters.values():
-        yield row, sleeps & ~for_input, ~work | for_input
-        yield row, sleeps & for_input, ~work
+        yield row, sleeps & ~for_answer, ~work | for_answer
+        yield row, sleeps & for_answer, ~work
         yield row, alarm, facts.asleep_for_thread & ~alarm
     for row in _sleepers(facts, ns * sleeps):
         yield row, sleeps, ~(work | alarm)

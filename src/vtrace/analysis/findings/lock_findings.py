@@ -221,7 +221,8 @@ def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     longest = int(np.argmax(mine["time_ns"]))
     path = int(mine["path"][longest])
     at, site = calls.call(int(mine["site"][longest]), path)
-    is_lock = at.startswith(LOCK_OF_PYTHON)
+    is_own = site is not None and not module_of_python(site.source.rpartition(":")[0])
+    is_lock = is_own and at.startswith(LOCK_OF_PYTHON)  # in a module it is part of a queue, a condition, a pool
     text = _waiting(facts, mine, f"for the lock of {at}" if is_lock else f"in {at}")
     thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
     late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
