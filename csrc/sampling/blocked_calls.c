@@ -94,12 +94,12 @@ uint32_t vt_signal_safe_site(uintptr_t caller)
 /* clang-format off */
 #define SLEEPS(type, function, parameters, arguments)                                                                  \
     static struct vt_call call_##function = {.name = #function};                                                       \
-    static int records_##function; /* the I/O shim records the calls */                                                \
+    static int is_shim_##function; /* the next definition is that of the I/O shim, which may record the calls */       \
     VT_CALL_EXPORT type function parameters                                                                            \
     {                                                                                                                  \
         type(*next) parameters;                                                                                        \
         *(void **)&next = vt_call_next(&call_##function);                                                              \
-        if (!vt_process.set.processor_wait || records_##function) return next arguments;                               \
+        if (!vt_process.set.processor_wait || (is_shim_##function && vt_process.set.iotrace)) return next arguments;   \
         VT_SLEEPING_CALL(type, r, next, next arguments, VT_SLEEPS)                                                        \
         return r;                                                                                                      \
     }
@@ -153,6 +153,6 @@ static int is_of_io_shim(const void *function)
 /* Signal handlers may sleep, so the next definitions are looked up here and not in the first call. */
 __attribute__((constructor)) static void choose(void)
 {
-#define FIND(type, function, ...) records_##function = is_of_io_shim(vt_call_find(&call_##function));
+#define FIND(type, function, ...) is_shim_##function = is_of_io_shim(vt_call_find(&call_##function));
     CALLS(FIND)
 }

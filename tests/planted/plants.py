@@ -295,6 +295,39 @@ def _of_teams(n: int, *, computes: bool = False) -> Iterator[Plant]:
         )
 
 
+def _of_inlined() -> Iterator[Plant]:
+    """The properties of inlined_plants.c and lock_plants.py. The words are functions that the compiler inlines, which
+    the calls that sleep have shown."""
+    plain, locks, n, steps = ("run", "cc"), ("locks", "cc locks"), 4, 12
+    uneven, waits = partial(Cause, kind="omp_imbalance"), partial(Cause, kind="condition")
+    python = "lock_plants.py"
+    rows: list[tuple[str, Cause | None, tuple[str, ...], str]] = [
+        ("third_section", uneven(words="physics", loss=steps * (3 * 0.045 - 0.030)), plain, "OpenMP"),
+        ("input_in_single", uneven(words="read_input", loss=steps * 2 * 0.025 * (n - 1)), plain, "OpenMP"),
+        ("one_long_block", uneven(words="block"), plain, "OpenMP"),
+        ("too_few_tiles", uneven(words="tile", loss=steps * 0.040 * n / 2), plain, "OpenMP"),
+        ("merge_in_critical", Cause(kind="lock", words="critical"), plain, "OpenMP"),
+        ("healthy_single", None, plain, "OpenMP"),
+        ("log_convoy", Cause(kind="lock", words="log_line"), locks, ""),
+        ("tries", Cause(kind="lock", words="pthread_mutex_trylock"), locks, ""),
+        ("slow_consumer", waits(words="store"), locks, ""),
+        ("healthy_log", None, (*plain, *locks), ""),
+        ("slow_server", Cause(kind="blocked", words="lookup"), ("cc",), ""),
+        ("held_in_save", Cause(kind="lock", words="Lock.acquire in save"), ("locks",), python),
+        ("slow_index", waits(words="after index"), ("locks",), python),
+        ("healthy_saves", None, ("run", "locks"), python),
+    ]
+    for name, cause, modes, how in rows:
+        yield Plant(
+            name=f"{name} inlined{' Python' * (how == python)}",
+            words=(name,),
+            cause=cause,
+            threads=n if how == "OpenMP" else 0,
+            modes=modes,
+            program=python if how == python else "inlined_plants.c",
+        )
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -325,4 +358,5 @@ PLANTS: tuple[Plant, ...] = (
     *_of_teams(2),
     *_of_teams(4),
     *_of_teams(2, computes=True),
+    *_of_inlined(),
 )

@@ -176,6 +176,13 @@ def test_an_event_loop_may_have_nothing_to_do(tmp_path: Path, inner: str, count:
     assert [one.kind for one in found].count("blocked") == count
 
 
+def test_unknown_calls_that_sleep_may_be_io(tmp_path: Path) -> None:
+    """The next run may record I/O, which tells more."""
+    found = asleep(tmp_path, "").diagnosis(Selection())
+    assert "sleeps 800 ms in a call that was not recorded" in found.findings[0].text
+    assert "vtrace run --io" in found.to_record
+
+
 ACQUIRES = "PyThread_acquire_lock_timed@/b/Python/thread_pthread.h:497"
 LIBRARY = "python Queue.get@/usr/lib/python3.11/queue.py:154"
 

@@ -27,6 +27,8 @@ _LOCKS = re.compile(r"sem_|pthread_(mutex|cond|barrier|rwlock)_|mtx_|cnd_|futex"
 """The beginning of the names of libc's functions of locks."""
 _HELD = re.compile(r"pthread_(mutex|rwlock)_|mtx_")
 """Those of them whose lock another thread holds."""
+_ANSWER = re.compile(r"recv|accept")
+"""The beginning of the names of libc's functions that wait for the other end of a socket."""
 _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
@@ -138,6 +140,11 @@ class BlockedTimes(ProcessorWaits):
     def is_for_lock(self) -> Array:
         """(times,) bool: the call waits for a lock that another thread holds."""
         return self._in(_HELD)
+
+    @cached_property
+    def is_for_answer(self) -> Array:
+        """(times,) bool: the call waits for the other end of a socket."""
+        return self._in(_ANSWER)
 
     @cached_property
     def is_timed(self) -> Array:

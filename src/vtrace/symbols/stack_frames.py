@@ -54,13 +54,13 @@ PlaceFrames = dict[Place, tuple[CallFrame, ...]]
 before."""
 
 
-def find_frames(symbols: Symbols, places: Iterable[Place]) -> PlaceFrames:
+def find_frames(symbols: Symbols, places: Iterable[Place], *, with_loops: bool = True) -> PlaceFrames:
     """The frames of places. Code without a known function is named by its file in brackets, with the start of its entry
     in the unwind information if there is one: a row for each address of a stripped library would show nothing."""
     wanted = set(places)
     found: PlaceFrames = {place: (CallFrame(_without_name(place.file)),) for place in wanted}
     for file, addresses in by_file(wanted):
-        known = symbols.with_file(file, partial(_of_file, file=file, addresses=addresses))
+        known = symbols.with_file(file, partial(_of_file, file=file, addresses=addresses, with_loops=with_loops))
         listed = symbols.listed(file, addresses)
         found |= {Place(file, address): (CallFrame(function),) for address, function in listed.items()}
         found |= {Place(file, address): frames for address, frames in (known or {}).items()}
@@ -79,12 +79,14 @@ def _without_name(file: File | None, start: int | None = None) -> Function:
     return Function(name, name)
 
 
-def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
+def _of_file(
+    elf: ELFFile, file: File, addresses: Sequence[int], *, with_loops: bool
+) -> dict[int, tuple[CallFrame, ...]]:
     debug_path, debug = debug_file(elf, file[0])
     holders = function_holders(debug, np.array(addresses, np.int64).astype(np.uint64))
     begins = positions(debug, sorted({start for start, _ in holders.values()}))
     of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops do not help the user
-    loops = {} if of_system else _loops(elf, debug, holders)
+    loops = {} if of_system or not with_loops else _loops(elf, debug, holders)
     inside = {a for function in loops.values() for a in function.instructions}
     inlined = addr2line(debug, debug_path, sorted(inside | holders.keys()))
     of_source = SourceLoops(loops, begins, inlined or {})
@@ -107,6 +109,8 @@ def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tu
             found[address] = (CallFrame(function, at.file, at.line if at.file else 0),)
             continue
         calls = inlined.get(address) or [("", None, 0)]
+        if len(calls) > 1 and calls[0][0] == holders[address][1] and calls[0][1] != calls[-1][1]:
+            calls = calls[1:]  # addr2line has the symbol in place of the name of an inlined static function of C++
         if len(calls) > 1 and is_outlined(calls[-2][0]):
             calls = calls[:-1]  # clang's function around the body of a construct
         loop = loops[start].innermost(address) if start in loops else None

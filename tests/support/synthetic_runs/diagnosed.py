@@ -13,6 +13,7 @@ from support.synthetic_runs.random_mpi import region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
+from vtrace.io.local import records
 from vtrace.io.sidecar import sidecar
 
 Event = tuple[Any, ...]
@@ -36,6 +37,22 @@ def told(trace: Trace, kind: str, window: Selection | None = None) -> Finding:
     """The only finding of a kind."""
     (found,) = (one for one in trace.diagnosis(window or Selection()).findings if one.kind == kind)
     return found
+
+
+def asleep(anchor: Path, *times: tuple[int, int, int, str, tuple[int, ...]]) -> Trace:
+    """The archive with times in which threads slept: location, begin, end, call site, ids of the regions around."""
+    sites, rows = sorted({time[3] for time in times}), []
+    for location, begin, end, site, regions in times:
+        path = records.PATH_START
+        for each in regions:
+            path = (path ^ each) * records.PATH_FACTOR % 2**64
+        innermost = regions[-1] if regions else UNDEFINED
+        rows.append((location, begin, end, end - begin, innermost, 1, path, sites.index(site)))
+    names = ("location", "from", "to", "ns", "region", "count", "path", "site")
+    columns = {name: np.array(column, "<u8") for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    identity = sidecar.identity(anchor, Trace(anchor).properties)
+    sidecar.write(anchor.parent, *sidecar.BLOCKED, identity, sidecar.SidecarTable(columns, {"site": sites}))
+    return Trace(anchor)
 
 
 def without_processor(anchor: Path, *waits: tuple[Any, ...]) -> None:

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, location_text
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text
+from vtrace.analysis.findings.run_notes import UNKNOWN_CALL
 from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_event_loop, sleeping_call
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.questions.timeline_data import span
@@ -23,6 +26,27 @@ _MOST_THREADS = 256
 _MOST_OTHERS = 8
 """Threads that are asked, without the first ones of processes."""
 _MOST = 3
+_NEARLY_ALL = 0.9
+
+
+@dataclass
+class _Sleep:
+    """The sleep of threads in one call, or in a call path if the call is unknown. slept: ns, and by the caller of the
+    function that calls; lost: ns of all that wait."""
+
+    call: SleepingCall | None
+    path: int
+    rows: set[int]
+    slept: float = 0.0
+    lost: float = 0.0
+    callers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def place(self) -> str:
+        """The call in a sentence, with the caller of nearly all of the sleep; "" if the call is unknown."""
+        caller = max(self.callers, key=self.callers.__getitem__, default="")
+        around = f" in {caller}" if caller and self.callers[caller] >= _NEARLY_ALL * self.slept else ""
+        return f"{self.call}{around}" if self.call else ""
 
 
 @rule(
@@ -44,7 +68,7 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts = diagnosis.facts
     if diagnosis.mpi or facts.unrecorded or len(facts.rows) > _MOST_THREADS:
         return
-    sums: dict[tuple[int, str, int], tuple[float, float, SleepingCall | None, int]] = {}
+    sums: dict[tuple[int, str, int], _Sleep] = {}
     asleep = facts.blocked
     ns = asleep.within(facts.window.start, facts.window.stop)
     for row, sleeps, waits in _candidates(facts, ns):
@@ -55,23 +79,38 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         parts[(parts < 1) & facts.asleep_until_time[mine]] = 0  # others that do not run for moments do not wait for it
         for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
             if part > 0:
-                path, call = int(facts.path_of_blocked[at]), sleeping_call(asleep.sites[at])
-                key = row, str(call), -1 if call else path
-                slept, lost, *first = sums.get(key, (0.0, 0.0, call, path))
-                sums[key] = slept + part * ns[at], lost + part * ns[at] * max(1, others), *first
-    largest = sorted(sums.items(), key=lambda one: -one[1][1])[:_MOST]
-    for (row, _, _), (slept, lost, call, path) in largest:
-        yield _finding(facts, row, call, path, slept=round(slept), loss=round(lost))
+                path, call = max(0, int(facts.path_of_blocked[at])), sleeping_call(asleep.sites[at])
+                one = sums.setdefault((row, str(call), -1 if call else path), _Sleep(call, path, {row}))
+                one.slept += part * ns[at]
+                one.lost += part * ns[at] * max(1, others)
+                one.callers[call.caller if call else ""] += part * ns[at]
+    for one in sorted(_by_place(sums.values()), key=lambda one: -one.lost)[:_MOST]:
+        yield _finding(facts, one)
+
+
+def _by_place(found: Iterable[_Sleep]) -> list[_Sleep]:
+    """The sleep of all threads in a known call as one."""
+    places: dict[str | int, _Sleep] = {}
+    for one in found:
+        same = places.setdefault(one.place or id(one), one)
+        if same is not one:
+            same.rows |= one.rows
+            same.slept, same.lost = same.slept + one.slept, same.lost + one.lost
+            same.callers += one.callers
+    return [*places.values()]
 
 
 def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]]:
     """The threads that others may wait for, each with its sleep that counts and the sleep in which others wait
     ((times,) bool). ns: (times,) of sleep. A wait that may be for a time only does not show that a thread is waited
-    for. It is itself such a sleep of a first thread if all others wait for threads."""
+    for. It is itself such a sleep of a first thread if all others wait for threads. A thread that waits for a
+    socket waits for one that sleeps otherwise; pipes are those of pipelines and pools, whose stages may differ."""
     work, alarm = facts.asleep_at_work, facts.asleep_until_time
     sleeps = work & ~facts.blocked.is_for_process & ~_in_event_loop(facts)
+    for_answer = facts.blocked.is_for_answer
     for row in facts.masters.values():
-        yield row, sleeps, ~work
+        yield row, sleeps & ~for_answer, ~work | for_answer
+        yield row, sleeps & for_answer, ~work
         yield row, alarm, facts.asleep_for_thread & ~alarm
     for row in _sleepers(facts, ns * sleeps):
         yield row, sleeps, ~(work | alarm)
@@ -136,13 +175,16 @@ def _covered(intervals: Array, begins: Array, ends: Array) -> Array:
     return found
 
 
-def _finding(facts: RunFacts, row: int, call: SleepingCall | None, path: int, *, slept: int, loss: int) -> Finding:
-    who = location_text(facts.trace, row)
+def _finding(facts: RunFacts, one: _Sleep) -> Finding:
+    rows, call, path, loss = sorted(one.rows), one.call, one.path, round(one.lost)
+    who, turns = locations_text(facts.trace, rows), ", one at a time" * (len(rows) > 1)
     inside = f"in {facts.call_text(facts.paths, path)}" if path > 0 else ""
-    where = f"in {call}" if call else inside or "in a call that was not recorded"
-    text = f"{who} sleeps {span(slept)} {where}, and nothing else runs meanwhile"
+    where = f"in {one.place}" if call else inside or f"in {UNKNOWN_CALL}"
+    text = (
+        f"{who} sleep{'s' * (len(rows) == 1)} {span(round(one.slept))} {where}{turns}, and nothing else runs meanwhile"
+    )
     return facts.finding(
-        "blocked", loss, max(path, 0), share=min(1.0, loss / facts.whole), locations=[row], text=text,
-        culprit=f"{who}, {call or inside}", region=call.function if call else facts.region(max(path, 0)),
+        "blocked", loss, path, share=min(1.0, loss / facts.whole), locations=rows, text=text,
+        culprit=f"{who}, {one.place or inside}", region=call.function if call else facts.region(path),
         source=call.source if call else "", certainty=ESTIMATE, evidence=("diagnose", "--about", "processor"),
     )  # fmt: skip

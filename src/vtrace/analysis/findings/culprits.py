@@ -20,6 +20,8 @@ BARRIERS, LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 """Kinds of waits."""
 _MOST_OF, _SOME = 0.6, 0.02
 """A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
+_NEARLY_ALL, _SOME_WAITS = 0.9, 0.1
+"""Threads are culprits together of this share of a loss, and wait at most this part of what another one waits."""
 
 
 def by_region(waits: Table, *kinds: int) -> Iterator[tuple[Table, int, str]]:
@@ -49,9 +51,23 @@ def culprits_of(facts: RunFacts, waits: Table) -> list[int]:
     return [*found] if sum(found.values()) >= _MOST_OF * whole else []
 
 
+def several_culprits(facts: RunFacts, waits: Table) -> list[int]:
+    """The threads of one process for which nearly all time is waited, if these are at most half of the threads, and
+    hardly wait themselves."""
+    rows = facts.trace.locations.rows
+    by, own = (add_up(waits[name], waits["time_ns"], rows) for name in ("partner", "location"))
+    threads = np.unique(np.concatenate([waits["location"], waits["partner"]]))
+    few = threads[own[threads] <= _SOME_WAITS * own[threads].max()]
+    is_most = by[few].sum() >= _NEARLY_ALL * waits["time_ns"].sum() and 2 * len(few) <= len(threads)
+    of_one = len(np.unique(facts.trace.places.process[threads])) == 1
+    return few.tolist() if is_most and of_one and np.all(waits["partner"] >= 0) else []
+
+
 def culprits_text(trace: Source, locations: list[int]) -> str:
-    """Locations of different processes in a sentence."""
+    """Locations in a sentence."""
     if len(locations) < 2:
         return location_text(trace, locations[0]) if locations else ""
+    if len({*trace.places.process[locations].tolist()}) == 1:
+        return " and ".join(location_text(trace, row) for row in locations)
     names = {*trace.locations["name"][locations].tolist()}
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"

@@ -14,6 +14,8 @@ from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, callers_text, find_path, locations_text, named_place
+from vtrace.analysis.findings.sampled_places import SampledPlace
+from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
@@ -50,7 +52,11 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, iterations = diagnosis.facts, diagnosis.iterations
     if iterations is None or iterations.table.rows < 4:
         return
-    made = [_slow(facts, iterations, each) for each in _with_one_cause(facts, iterations, LEAST * facts.whole)]
+    made = [
+        _slow(facts, iterations, each)
+        for each in _with_one_cause(facts, iterations, LEAST * facts.whole)
+        if not each.slow.for_thread  # findings about threads tell these waits
+    ]
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
 
 
@@ -66,6 +72,8 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     begin = int(iterations.table["begin"][iterations.table.rows - quarter])
     last = iterations.table.rows - quarter, iterations.table.rows - 1
     grown = slow_path(facts, iterations, *last)
+    if grown.for_thread:
+        return
     where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
@@ -144,7 +152,7 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
 def _is_disturbed(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:
     """True if waits for a processor took longer than the slow iterations lose without them, and no work explains this
     loss: then processes wait for waits that are unknown."""
-    slow, column = outliers.slow, iterations.locations.index(outliers.slow.locations[0])
+    slow, column = outliers.slow, iterations.locations.index(outliers.slow.master)
     lost = [int(iterations.lost(*run)[column]) for run in outliers.runs]
     rows = np.concatenate([np.arange(first, last + 1) for first, last in outliers.runs])
     waited = int((iterations.times - iterations.net)[rows, column].sum())
@@ -178,15 +186,20 @@ def _place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[t
     these show one."""
     row = find_path(facts, slow.names)
     is_call = facts.path_class(row) == MPI
-    if facts.sampled and not is_call:
-        column = iterations.locations.index(slow.locations[0])
+    if not is_call:
+        column = iterations.locations.index(slow.master)
         begins, times = iterations.begins[:, column], iterations.times[:, column]
         examined = sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
         windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in examined]
         count = sum(last + 1 - first for first, last in examined)
         usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
-        if sampled := facts.sampled.grown(slow.names, slow.locations[0], windows, usual):
-            return _Place(names=sampled.names, source=sampled.source, text=sampled.text)
+        found: SampledPlace | SleepingCall | None = facts.grown_sleep(
+            slow.names, slow.locations[0], windows, usual=usual, more=slow.more
+        )
+        if not found and facts.sampled:
+            found = facts.sampled.grown(slow.names, slow.locations[0], windows, usual)
+        if found:
+            return _Place(names=found.names, source=found.source, text=found.text)
     source = facts.source(slow.path) if slow.path else ""
     text = facts.call_text(facts.paths, row) if is_call else named_place(facts, slow.names)
     return _Place(names=slow.names, source=source, text=text)

@@ -427,7 +427,7 @@ def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
     inclusive = add_up(path, numbers["inclusive"][mine], paths.rows)
     of = facts.running(masters)
     kind = CLASS_OF[facts.activity]
-    contains = repeats & (inclusive >= _COVERS * of) & np.isin(kind, (USER, OPENMP))
+    contains = repeats & (inclusive >= _COVERS * of) & np.isin(kind, (USER, OPENMP)) & ~facts.waiting
     contains[0] = False
     if contains.any():
         rows = np.flatnonzero(contains)
@@ -531,20 +531,23 @@ def _unrecorded(trace: Source, times: Array, begins: Array, locations: list[int]
     return found
 
 
-def _outliers(time: Array) -> Array:
-    """(n,) bool: True for times much longer than the others."""
+def _outliers(time: Array, *, from_call_to_call: bool) -> Array:
+    """(n,) bool: True for times much longer than the others. from_call_to_call: a time is longer, and one beside it
+    shorter, where a call came late only."""
     if len(time) < _LEAST:
         return np.zeros(len(time), bool)
     median = _median(time)
     deviation = _median(np.abs(time - median))
-    found: Array = (time > _SLOW * median) & (time > median + _DEVIATIONS * deviation)
+    less = np.pad(np.maximum(0, median - time), 1)
+    moved = (less[:-2] + less[2:]) * from_call_to_call
+    found: Array = (time - moved > _SLOW * median) & (time > median + _DEVIATIONS * deviation)
     return found
 
 
 def _mark_outliers(iterations: Iterations, unrecorded: Array) -> None:
     """Finds outliers and drift. unrecorded: (iterations,) bool, iterations that are neither."""
     time = iterations.longest.astype(np.float64)
-    slow = _outliers(time)
+    slow = _outliers(time, from_call_to_call=iterations.basis != _BASES[0])
     for row in np.flatnonzero(slow & ~unrecorded).tolist():
         if iterations.slow and row - iterations.slow[-1][1] <= 1:
             iterations.slow[-1] = iterations.slow[-1][0], row

@@ -13,9 +13,16 @@ from vtrace.analysis.findings.culprits import LOCKS, by_region, culprits_of, cul
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import BOUND, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.late_partners import explains, slept_meanwhile
 from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text
-from vtrace.analysis.findings.sleeping_calls import INTERPRETER_LOCK, is_for_interpreter, lock_call, with_python
+from vtrace.analysis.findings.sleeping_calls import (
+    INTERPRETER_LOCK,
+    LOCK_OF_PYTHON,
+    is_for_interpreter,
+    lock_call,
+    with_python,
+)
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED
 from vtrace.analysis.own_code import module_of_python
 from vtrace.analysis.questions.timeline_data import span
@@ -214,11 +221,17 @@ def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     longest = int(np.argmax(mine["time_ns"]))
     path = int(mine["path"][longest])
     at, site = calls.call(int(mine["site"][longest]), path)
-    text = _waiting(facts, mine, f"in {at}")
+    is_own = site is not None and not module_of_python(site.source.rpartition(":")[0])
+    is_lock = is_own and at.startswith(LOCK_OF_PYTHON)  # in a module it is part of a queue, a condition, a pool
+    text = _waiting(facts, mine, f"for the lock of {at}" if is_lock else f"in {at}")
     thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
     late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"
-    text += f"; {thread or 'a different thread each time'} {'posts' if cause.startswith('sem_') else 'signals'} {late}"
-    text += f", in {cause}" * bool(cause)
+    does = "releases it" if is_lock else "posts" if cause.startswith("sem_") else "signals"
+    text += f"; {thread or 'a different thread each time'} {does} {late}" + f", in {cause}" * bool(cause)
+    slept = slept_meanwhile(facts, mine["partner"], mine["begin"], mine["begin"] + mine["time_ns"])
+    if asleep := explains(facts, slept, int(mine["time_ns"].sum())):
+        text += f", after {asleep.text}"
     culprit = ", ".join(filter(None, (thread, str(where or ""))))
     values: dict[str, Any] = {"source": site.source} if site and site.source else {}
-    return _finding(facts, "condition", mine, path, text=text, culprit=culprit, certainty=BOUND, **values)
+    kind = "lock" if is_lock else "condition"
+    return _finding(facts, kind, mine, path, text=text, culprit=culprit, certainty=BOUND, **values)

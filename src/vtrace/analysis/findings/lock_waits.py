@@ -24,6 +24,8 @@ ATTRIBUTES = (SITE, HOLDER, CONDITION_NUMBER, READ, READ_CALLS, LOCK)
 that ends a wait: strings that name a stack, and the number of a condition. LOCK: a string, the name of the variable
 that is the lock. Of the Enter by which a reader releases a lock for which a writer waits: the number of the lock, and
 the reader's calls for reading since the one that got it, which SITE names."""
+_PAUSE = 10_000_000
+"""ns: with longer pauses between tries a thread does other work meanwhile."""
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns lock".split()
 
 
@@ -86,7 +88,7 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     got = acquired[np.lexsort((acquired[:, 4], acquired[:, 1]))]
     times = (events.calls["end"], acquired[:, 4], released[:, 4])
     span = max([1, *(int(each.max()) + 1 for each in times if len(each))])
-    at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["begin"], "left")
+    at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["end"], "right") - 1
     given = {tuple(row[[0, 2, 3]].tolist()): row for row in released}
     taken = {tuple(row[[0, 2, 3]].tolist()): row for row in acquired}
     sites, by_sites, names = events.value(SITE), events.value(HOLDER), events.value(LOCK)
@@ -95,8 +97,8 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     calls = calls[np.lexsort((calls["begin"], calls["location"]))]
     found: list[tuple[int, ...]] = []
     for row, place in enumerate(at.tolist()):
-        location, begin, end = (int(mine[name][row]) for name in ("location", "begin", "end"))
-        if place >= len(got) or got[place, 1] != location or got[place, 4] > end:
+        location, begin = (int(mine[name][row]) for name in ("location", "begin"))
+        if place < 0 or got[place, 1] != location or got[place, 4] < begin:
             continue
         process, _, lock, order, when = got[place].tolist()
         hold = (process, lock, order - 1)
@@ -141,6 +143,27 @@ def read_waits(events: LockEvents, writes: Array, kind: int) -> list[tuple[int, 
             names.get(enter, -1),
         ))  # fmt: skip
     return found
+
+
+def retried(tries: Array, acquired: Array, kind: int) -> Array:
+    """CALL of a kind for each lock that a thread gets at last after tries that failed, from the first try to the last
+    one. tries: CALL, sorted by location and begin. acquired: as in LockEvents."""
+    got: dict[int, list[int]] = {}
+    for row in acquired[np.argsort(acquired[:, 4])].tolist():
+        got.setdefault(row[1], []).append(row[4])
+    found, first = [], 0
+    for at, one in enumerate(tries):
+        before, times = tries[at - 1], got.get(int(one["location"]), [])
+        if any(one[name] != before[name] for name in ("location", "path")) or one["begin"] - before["end"] > _PAUSE:
+            first = at
+        if bisect_right(times, int(one["end"])) > bisect_right(times, int(one["begin"]) - 1):
+            if first < at:
+                found.append(at)
+                tries[at]["begin"] = tries[first]["begin"]
+            first = at + 1
+    result: Array = tries[found]
+    result["kind"] = kind
+    return result
 
 
 def _path(calls: Array, location: int, time: int) -> int:

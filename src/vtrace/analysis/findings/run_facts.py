@@ -409,6 +409,20 @@ class RunFacts:
         difference in ns."""
         return longest_sleep(self.blocked, self._asleep_in(inside), locations, others)
 
+    def grown_sleep(
+        self, names: tuple[str, ...], location: int, windows: list[tuple[int, int]], *, usual: float, more: int
+    ) -> SleepingCall | None:
+        """The call in a recorded call path that sleeps longer in some windows (begin, end; ns) on a location than in
+        the rest of the selection, if this explains most of a difference (more, ns). usual: as in SampledPlaces.grown.
+        """
+        inside = self.paths_named(names)
+        whole = self._asleep_in(inside) * (self.blocked.location == location)
+        if not whole.any():
+            return None
+        here = sum((self.blocked.within(*window) for window in windows), np.zeros(len(whole)))
+        grown = np.where(whole > 0, here * (1 + usual) - whole * usual, 0)
+        return longer_sleep(self.blocked, grown, [location], [], difference=more)
+
     def _asleep_in(self, inside: Array) -> Array:
         """(times,) ns of the sleep in these call paths that is not for another thread of the process."""
         ns = self.blocked.within(self.window.start, self.window.stop)

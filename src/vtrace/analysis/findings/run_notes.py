@@ -27,6 +27,8 @@ UNNAMED = "functions that were not recorded"
 """The callers of malloc in a finding that cannot name them."""
 UNSEEN = "functions that are not known"
 """The place of page faults in a finding that cannot name it."""
+UNKNOWN_CALL = "a call that was not recorded"
+"""The place of sleep in a finding that cannot name it."""
 _MUCH, _MOSTLY = 0.05, 0.5
 _DIFFERENT = 0.05
 """The share of a rank's recorded time without records of another rank from which on their work is not compared."""
@@ -138,6 +140,8 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
+    elif any(UNKNOWN_CALL in one.text for one in findings) and not facts.io.any():
+        functions = "to see whether the calls that sleep are I/O: vtrace run --io"
     return "; ".join(filter(None, (functions, _processes_to_record(facts), _locks_to_record(facts))))
 
 
@@ -152,7 +156,10 @@ def _processes_to_record(facts: RunFacts) -> str:
     waiting = [row for row in facts.masters.values() if waited[row] > _MOSTLY * facts.times[row].sum()]
     if waiting and not len(facts.masters) == facts.trace.processes.rows > 1:
         who, whole = locations_text(facts.trace, waiting), span(int(waited[waiting].sum()))
-        return f"{who} wait{'s' * (len(waiting) == 1)} {whole} for processes of which nothing was recorded: {advice}"
+        mine = asleep * np.isin(facts.blocked.location, waiting) * (facts.path_of_blocked > 0)
+        path = int(np.argmax(np.bincount(np.maximum(0, facts.path_of_blocked), mine, facts.paths.rows)))
+        does = f"wait{'s' * (len(waiting) == 1)} {whole}" + f" in {facts.call_text(facts.paths, path)}" * (path > 0)
+        return f"{who} {does} for processes of which nothing was recorded: {advice}"
     if missing := facts.unrecorded:
         return f"nothing was recorded of {missing} started process{'es' * (missing > 1)}: {advice}"
     return ""

@@ -29,14 +29,19 @@ _OF_INTERPRETER = re.compile(
     r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
 )
 """Source files of CPython around a sleep, and its executable and libraries without their sources."""
-INTERPRETER_LOCK = "the interpreter's lock"
+INTERPRETER_LOCK, LOCK_OF_PYTHON = "the interpreter's lock", "Lock.acquire"
 _OF_PYTHON = {
-    "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": "Lock.acquire",
-    "sem_timedwait": "Lock.acquire", "sem_clockwait": "Lock.acquire", "pthread_cond_wait": INTERPRETER_LOCK,
+    "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": LOCK_OF_PYTHON,
+    "sem_timedwait": LOCK_OF_PYTHON, "sem_clockwait": LOCK_OF_PYTHON, "pthread_cond_wait": INTERPRETER_LOCK,
     "pthread_cond_timedwait": INTERPRETER_LOCK, "pthread_cond_signal": INTERPRETER_LOCK, "sem_post": "Lock.release",
 }  # fmt: skip
 """The functions of Python for which CPython 3.11 to 3.13 on Linux calls functions of libc. Its threads wait for the
 lock of the interpreter (GIL) by a condition variable, for other locks by a semaphore."""
+_OUTERMOST = ("main", "<module>")
+_STARTS = re.compile(r"_start$|__libc_start|start_thread$|_*(GI_+)?clone3?$")
+"""Functions of libc that call the outermost function of a thread."""
+_CALLERS = 2
+"""Sleep is the same if so many of the program's own functions around it are."""
 _MOST = 0.5
 """A call explains a difference if it has at least this part of the difference."""
 
@@ -59,8 +64,13 @@ class SleepingCall:
     def text(self) -> str:
         """The function in a sentence about its time."""
         parts = [self.source.rpartition("/")[2]] if self.source else []
-        parts += [f"called by {self.callers[-1]}"] if len(self.callers) > 1 else []
+        parts += [f"called by {self.caller}"] if self.caller else []
         return f"{self.function} ({', '.join([*parts, f'asleep in {self.sleeps}'])})"
+
+    @property
+    def caller(self) -> str:
+        """The nearest caller, if it tells more than that the program calls the function."""
+        return self.callers[-1] if self.callers and self.callers[-1] not in _OUTERMOST else ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,10 +85,11 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     functions = [call.rpartition("@")[0] for call in site]
     if len(site) < 2 or _is_interpreter(site[1:2]) or any(name in _INTERPRETER for name in functions):
         return None
-    for at, call in enumerate(site[1:], 1):
-        if own := site_of(call):
-            return SleepingCall(libc_name(site[0]), own.function, own.source, tuple(functions[:at:-1]))
-    return None
+    known = [found for call in site[1:] if (found := site_of(call))]
+    own = [each for each in known if not _STARTS.match(each.function)] or known
+    if not own:
+        return None
+    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, tuple(each.function for each in own[:0:-1]))
 
 
 def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:
@@ -157,7 +168,7 @@ def longest_sleep(
     by_line = defaultdict[tuple[str, ...], dict[SleepingCall, float]](dict)
     for at in np.flatnonzero(weight).tolist():
         if call := sleeping_call(asleep.sites[at]):
-            key = (call.sleeps, *without_recursion(call.names))
+            key = (call.sleeps, *without_recursion(call.names)[-_CALLERS:])  # stacks of threads begin elsewhere
             sums[key] += weight[at]
             by_line[key][call] = by_line[key].get(call, 0.0) + weight[at]
     most = max(sums, key=sums.__getitem__, default=())

@@ -28,7 +28,8 @@ _TOGETHER = 20
 class SlowPath:
     """locations: where the path took longer, the one with the most first. path (row of RunFacts.paths; 0 if only these
     iterations have the call, or for the time outside of recorded calls), its names. more: ns of all these iterations on
-    the first location. begin, end: ns, of these iterations on the first location."""
+    the first location. begin, end: ns, of these iterations on the first location. master: the first location of the
+    process, whose iterations these are. for_thread: the path waits for other threads of the process."""
 
     locations: tuple[int, ...]
     path: int
@@ -36,17 +37,22 @@ class SlowPath:
     more: int
     begin: int
     end: int
+    master: int
+    for_thread: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Growth:
-    """A call path that took longer on a location. works: no call that may wait for others."""
+    """A call path that took longer on a location. master: the first location of its process. works: no call that may
+    wait for others. for_thread: it may wait for other threads of the process."""
 
     location: int
+    master: int
     path: int
     names: tuple[str, ...]
     more: float
     works: bool
+    for_thread: bool
     begin: int
     end: int
 
@@ -54,26 +60,39 @@ class _Growth:
 def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) -> SlowPath:
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
     counts only if no other path is a reason (_REASON). Ranks that do not meet in each iteration are in other iterations
-    at the same time, so each one is read in its own iterations."""
+    at the same time, so each one is read in its own iterations. Where a first thread waits for others of its process,
+    the path is that of the thread that works longer."""
     growths = [each for each in _growths(facts, iterations, first, last) if each.more > 0]
     if not growths:
-        ends = int(iterations.table["begin"][first]), int(iterations.table["end"][last])
-        return SlowPath(locations=(iterations.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
+        ends, master = (
+            (int(iterations.table["begin"][first]), int(iterations.table["end"][last])),
+            iterations.locations[0],
+        )
+        return SlowPath(locations=(master,), path=0, names=(), more=0, begin=ends[0], end=ends[1], master=master)
     least = _REASON * max(each.more for each in growths)
     most = max(growths, key=lambda each: (each.works and each.more >= least, each.more, -each.location, each.names))
+    if most.for_thread:
+        theirs = [each for each in _growths(facts, iterations, first, last, threads=True) if each.works]
+        longest = max(theirs, key=lambda each: each.more, default=most)
+        most = longest if longest.more >= _LOST * most.more else most
     same = [each for each in growths if each.names == most.names and each.more >= _LOST * most.more]
-    same.sort(key=lambda each: (-each.more, each.location))
+    same = sorted(same, key=lambda each: (-each.more, each.location)) or [most]
     return SlowPath(
         locations=tuple(each.location for each in same), path=most.path, names=most.names, more=int(most.more),
-        begin=most.begin, end=most.end,
+        begin=most.begin, end=most.end, master=most.master, for_thread=most.for_thread,
     )  # fmt: skip
 
 
-def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> Iterator[_Growth]:
-    whole = _by_name(facts, iterations.locations, facts.times[:, -1])
+def _growths(
+    facts: RunFacts, iterations: Iterations, first: int, last: int, *, threads: bool = False
+) -> Iterator[_Growth]:
+    """The growths of the processes' first threads; threads: of their other threads."""
+    process, masters = facts.trace.places.process, iterations.locations
+    of = {at: [row for row in facts.rows if row != at and process[row] == process[at]] for at in masters if threads}
+    whole = _by_name(facts, [row for rows in of.values() for row in rows] or masters, facts.times[:, -1])
     counts = np.count_nonzero(iterations.times >= 0, axis=0)
     for begin, end, columns in _windows(iterations, first, last):
-        number = {iterations.locations[column]: column for column in columns}
+        number = {row: column for column in columns for row in of.get(masters[column], [masters[column]])}
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
         n = part.numbers
         outside = end - begin - add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
@@ -82,8 +101,10 @@ def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> 
             usual, path = whole.get((location, names), (0, 0))
             more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
             yield _Growth(
-                location=location, path=path, names=names, more=more, works=not part.waiting[row], begin=begin, end=end
-            )
+                location=location, master=masters[number[location]], path=path, names=names, more=more,
+                works=not part.waiting[row], for_thread=bool(part.for_thread[part.paths["region"][row]]),
+                begin=begin, end=end,
+            )  # fmt: skip
 
 
 def _windows(iterations: Iterations, first: int, last: int) -> Iterator[tuple[int, int, list[int]]]:

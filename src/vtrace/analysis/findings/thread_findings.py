@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, USER
-from vtrace.analysis.findings.culprits import BARRIERS, by_region, culprits_of, culprits_text
+from vtrace.analysis.findings.culprits import BARRIERS, by_region, culprits_of, culprits_text, several_culprits
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.late_partners import sleep_of_partners
 from vtrace.analysis.findings.lock_waits import has_sites
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
+from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up
 
+_TASKS, _BODY = ("TASK", "TASK_UNTIED"), re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined")
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 _UNEVEN, _CLEARLY = 0.1, 1.5
 """A function explains waits in barriers if its times differ by this share of them, and without a culprit so many times
@@ -75,15 +79,33 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     mine = n.take((regions[n["path"]] == region) & (np.isin(n["location"], culprits) if culprits else n["path"] >= 0))
     others = np.setdiff1d(threads, culprits).tolist() if culprits else []
     if not mine.rows:
+        if slept := sleep_of_partners(facts, waits, path):
+            return slept.text
         place = facts.function_at(0, culprits, others)[0] if construct < 0 and others else OUTSIDE
         return place if place != OUTSIDE else ""
-    row = mine["path"][np.argmax(mine["exclusive"])]
-    if facts.sampled and (sampled := facts.sampled.longer(facts.names(int(row)), culprits or threads.tolist(), others)):
+    row = int(mine["path"][np.argmax(mine["exclusive"])])
+    if _is_body(facts, row) and (slept := sleep_of_partners(facts, waits, path) or _sleep_in_tasks(facts, threads)):
+        return slept.text
+    if facts.sampled and (sampled := facts.sampled.longer(facts.names(row), culprits or threads.tolist(), others)):
         return sampled.text
     if region != construct:
-        return facts.call_text(facts.paths, int(row))
+        return facts.call_text(facts.paths, row)
     asleep = facts.longer_sleep(within & (regions == construct), culprits, others) if others else None
+    asleep = asleep or sleep_of_partners(facts, waits, path)
     return asleep.text if asleep else ""
+
+
+def _sleep_in_tasks(facts: RunFacts, threads: Array) -> SleepingCall | None:
+    """The call in which threads sleep for most of their tasks."""
+    is_task = np.append(np.isin(facts.trace.regions["role"].astype(str), _TASKS), False)
+    inside = outermost(facts.paths["parent"], is_task[facts.paths["region"]]) > 0
+    return facts.longer_sleep(inside, threads.tolist(), [])
+
+
+def _is_body(facts: RunFacts, path: int) -> bool:
+    """True for a construct of OpenMP, and for the function that the compiler makes of its body."""
+    regions, row = facts.trace.regions, int(facts.paths["region"][path])
+    return str(regions["role"][row]) in (*_CONSTRUCTS, *_TASKS) or bool(_BODY.search(str(regions["name"][row])))
 
 
 def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
@@ -113,7 +135,7 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits in barriers, by region."""
     facts = diagnosis.facts
     for waits, path, _ in by_region(diagnosis.thread_waits, *BARRIERS):
-        culprits = culprits_of(facts, waits)
+        culprits = culprits_of(facts, waits) or several_culprits(facts, waits)
         behind = int(waits["locks_ns"].sum())
         loss = span(int(waits["time_ns"].sum()) - behind)
         longer = _longer_text(facts, waits, path, culprits)
@@ -180,16 +202,17 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
     for waits, path, loss in by_region(worked.take(worked["time_ns"] > 0), EARLY_END):
         culprits, early = culprits_of(facts, waits), sorted({*waits["location"].tolist()})
         culprit, until = culprits_text(facts.trace, culprits), facts.call_text(waits.paths, path)
-        several = len(early) > 1
+        several, slept = len(early) > 1, sleep_of_partners(facts, waits, path)
         lead = f"{'together ' * several}{loss} before "
         text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
-            longer = facts.longer_place(culprits, others) if others else ""
+            longer = facts.longer_place(culprits, others) if others else slept.text if slept else ""
             work = f"more work in {longer}" if longer else "more work"
             text += f"{culprit}, which {'has' if len(culprits) == 1 else 'have'} {work}: {until} waits for all"
             culprit += f", {longer}" if longer else ""
         else:
             text += f"the last one for which {until} waits, a different thread each time"
+            text += f", in {slept.text}" if slept else ""
         certainty = ESTIMATE if waits["locks_ns"].any() and not has_sites(facts.trace) else EXACT
         yield _finding(facts, "thread_imbalance", waits, path, text=text, culprit=culprit, certainty=certainty)

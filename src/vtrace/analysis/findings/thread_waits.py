@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
-from vtrace.analysis.findings.lock_waits import ATTRIBUTES, LockEvents, condition_waits, lock_waits, read_waits, table
+from vtrace.analysis.findings.late_partners import by_region
+from vtrace.analysis.findings.lock_waits import (
+    ATTRIBUTES,
+    LockEvents,
+    condition_waits,
+    lock_waits,
+    read_waits,
+    retried,
+    table,
+)
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER
@@ -28,9 +37,9 @@ KINDS = (
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END, ORDERED = range(len(KINDS))
-_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ = range(100, 106)
+_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ, _TRY = range(100, 107)
 """Calls that are not waits: tasks, bodies of critical and ordered sections and signals (sem_post, too) end a wait, in
-parallel regions work begins, and a reader gets a lock."""
+parallel regions work begins, a reader gets a lock, and a thread may get one."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "ORDERED": ORDERED, "ORDERED_SBLOCK": _IN_ORDER, "TASK": _TASK,
           "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
@@ -42,9 +51,13 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "pthread_cond_signal": _SIGNAL, "pthread_cond_broadcast": _SIGNAL, "cnd_signal": _SIGNAL,
           "cnd_broadcast": _SIGNAL, "pthread_rwlock_rdlock": _READ, "pthread_rwlock_tryrdlock": _READ,
           "pthread_rwlock_timedrdlock": _READ, "pthread_rwlock_clockrdlock": _READ, "sem_wait": CONDITION,
-          "sem_timedwait": CONDITION, "sem_clockwait": CONDITION, "sem_post": _SIGNAL}  # fmt: skip
+          "sem_timedwait": CONDITION, "sem_clockwait": CONDITION, "sem_post": _SIGNAL,
+          "pthread_mutex_trylock": _TRY, "pthread_spin_trylock": _TRY, "pthread_rwlock_trywrlock": _TRY,
+          "mtx_trylock": _TRY}  # fmt: skip
 _WRITES = tuple(name for name, kind in _LOCKS.items() if kind == MUTEX and name.endswith("wrlock"))
 """Calls that get a lock for writing."""
+_FOR_ALL = (EXPLICIT, IMPLICIT, THREAD_BARRIER, EARLY_END)
+"""Waits for the last one of several threads."""
 _SHARED = ("LOOP", "SECTIONS", "WORKSHARE")
 """Roles of worksharing constructs around the barrier at their end."""
 _EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadBegin", "ThreadEnd")
@@ -98,12 +111,13 @@ class ThreadWaits(SyncCalls[Table]):
         calls, paths, events = self.calls()
         calls, paths = _with_one_barrier(calls, paths, self.trace)
         of_locks = LockEvents(
-            calls=_of(calls, API, MUTEX, CONDITION), reads=_of(calls, *() if self.dropped else (_READ,)),
+            calls=_of(calls, API, MUTEX, CONDITION, _TRY), reads=_of(calls, *() if self.dropped else (_READ,)),
             acquired=events["ThreadAcquireLock"], released=events["ThreadReleaseLock"], values=self.values(),
             process=self.trace.places.process,
         )  # fmt: skip
         writes = np.isin(self.trace.regions["name"].astype(str), _WRITES)
-        locked = [*lock_waits(of_locks, _of(calls, API, MUTEX)), *read_waits(of_locks, writes, MUTEX)]
+        gets = np.concatenate([_of(calls, API, MUTEX), retried(_of(calls, _TRY), events["ThreadAcquireLock"], MUTEX)])
+        locked = [*lock_waits(of_locks, gets), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
         barriers, of_single = _barriers(calls), _of_single(table(locked, paths))
         of_blocks = _blocks(calls, CRITICAL, _INSIDE), _blocks(calls, ORDERED, _IN_ORDER)
@@ -119,8 +133,8 @@ class ThreadWaits(SyncCalls[Table]):
         return found, KINDS, paths
 
     def with_idle_threads(self, facts: RunFacts) -> Table:
-        """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain. facts:
-        from the same pass."""
+        """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain; its
+        note `meanwhile` has the sleep of late partners (late_partners.by_region). facts: from the same pass."""
         found, kinds, paths = self.waits()
         for waits in found:
             waits.processor_ns = _explained(facts, waits, facts.waited_between)
@@ -129,7 +143,9 @@ class ThreadWaits(SyncCalls[Table]):
                 waits.locks_ns = np.maximum(waits.locks_ns, slept)
         explained = _explained(facts, _of_single(self.lock_waits), facts.waited_between)
         self.lock_waits = Table({**self.lock_waits, "processor_ns": explained}, paths=paths)
-        return self.table([*found, idle_threads(facts)], kinds, paths)
+        meanwhile = by_region(facts, [each for each in found if np.isin(each.kind, _FOR_ALL).all()], paths)
+        table = self.table([*found, idle_threads(facts)], kinds, paths)
+        return Table({**table}, **table.notes, meanwhile=meanwhile)
 
 
 def _explained(facts: RunFacts, waits: Waits, between: Callable[[Array, Array, Array], Array]) -> Array:

@@ -115,11 +115,15 @@ def missing(trace: Source, window: Selection, notes: list[str]) -> Table:
     return table.take(np.lexsort((table["begin"], table["location"])))
 
 
+_ROUNDS_UP = 0.9995
+"""A number from here on is 1 with three digits."""
+
+
 def span(ns: float) -> str:
     """A time in a unit that fits, with three digits: 12.3 us."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
+        if ns >= _ROUNDS_UP * size:
+            return f"{ns / size:.3g} {unit}" if ns < 1000 * _ROUNDS_UP * size else f"{ns / size:.0f} {unit}"
     return f"{ns:.0f} ns"
 
 

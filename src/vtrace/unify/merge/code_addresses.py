@@ -25,8 +25,6 @@ _FORTRAN = {"for": "do"}
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
 """Functions whose callers are left out."""
-_HEADERS = ("/usr/include/", "/usr/lib/")
-"""Directories of C++'s headers: a call there is inlined into the user's code, which is named, too."""
 _NONE: dict[int, Place] = {}
 
 
@@ -83,9 +81,9 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
     wanted = {call for sites in found for stack in sites.values() for call in stack if isinstance(call, Place)}
     symbols.resolve(wanted)
     symbols.find_statements(wanted)
-    inlined = find_frames(symbols, (place for place in wanted if _in_header(place, symbols)))
+    frames = find_frames(symbols, (place for place in wanted if _is_of_user(place, symbols)), with_loops=False)
     for known, sites in zip(definitions, found, strict=True):
-        known.texts = known.texts | {number: _text(stack, symbols, inlined) for number, stack in sites.items()}
+        known.texts = known.texts | {number: _text(stack, symbols, frames) for number, stack in sites.items()}
 
 
 def name_variables(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
@@ -110,20 +108,23 @@ def _variable(variable: Function | None) -> str:
     return f"{variable.name}@{variable.file}:{variable.line}" if variable.file else variable.name
 
 
-def _in_header(place: Place, symbols: Symbols) -> bool:
+def _is_of_user(place: Place, symbols: Symbols) -> bool:
+    """True for code of the user, and of headers that is inlined there; distributions build libraries with relative
+    paths."""
     at = symbols.statements.get(place)
-    return bool(at and at.file and at.file.startswith(_HEADERS))
+    return bool(at and at.file and os.path.isabs(at.file))
 
 
-def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, inlined: PlaceFrames) -> str:
+def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, known: PlaceFrames) -> str:
+    """The text of a call site. known: the frames of places with a line, with the functions that are inlined there."""
     words = []
     for place in stack:
         if isinstance(place, CallFrame):
             words.append(f"{PYTHON}{place.function.name}@{place.file or ''}:{place.line}")
             continue
         name, file, line = symbols.call_at(place)
-        frames = inlined.get(place, ())
-        if len(frames) > 1 and all(frame.file for frame in frames):
+        frames = known.get(place, ())
+        if frames and all(frame.file for frame in frames):
             words += [f"{frame.function.name}@{frame.file}:{frame.line}" for frame in reversed(frames)]
         else:
             module = os.path.basename(place.file[0]) if place.file else ""
