@@ -17,7 +17,7 @@ from vtrace.io.archive.overview import read_overview
 
 BYTES = int(BUFFER * 0.7)
 """Share of the first thread in VT_BUFFER_SIZE."""
-STEP = 4 << 16
+STEP = 6 << 16
 """Bytes of the buffer that a step writes (VT_STEP of csrc/core/location.h)."""
 
 

@@ -14,7 +14,7 @@ from support.oracles.user_api import MANUAL, pair, story
 
 WORDS = (65536 - 512) // 8
 """Of a chunk, at most."""
-STEP = 4
+STEP = 6
 """VT_STEP of csrc/core/location.h."""
 SIZE = {"VT_BUFFER_SIZE": "1M"}
 QUOTA = 12
@@ -46,7 +46,7 @@ def test_flushes_count_full_buffers(build: Builder, tmp_path: Path) -> None:
 
 def test_rewind_between_steps(build: Builder, tmp_path: Path) -> None:
     """A rewind works although the buffer became full, as long as the chunk with its mark is not written."""
-    pairs = 40_000  # 10 chunks before the mark, 10 chunks behind it
+    pairs = 30_000  # 8 chunks before the mark, 8 chunks behind it
     done = run(build("user_rewind.c", flags=MANUAL), tmp_path, "plain", str(pairs), env=SIZE)
     assert "VT_" not in done.stderr
     unify(tmp_path, "user_rewind")
