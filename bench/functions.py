@@ -10,10 +10,11 @@ from measure import HERE, Row, against_floor, at_most, build, run
 
 CALLS = 1_000_000
 BUFFER = 64 * 1024 * 1024
-SLICE, SLICES = 20_000, 60
+SLICE, SLICES = 5_000, 240
 """Passes of filtered calls. Many short passes: the best one has the least disturbance by other processes."""
-FILL, WARM = 300, 500
-"""Passes of SLICE recorded calls: FILL passes write the whole buffer once, then WARM passes use the memory again."""
+FILL, WARM = 600, 400
+"""Passes of SLICE recorded calls: FILL passes write the whole buffer once, then WARM passes use the memory again.
+The calls of a pass fit between two steps in which the full buffer is written."""
 CASES = {
     "executable": ("exe", 1), "shared library": ("lib", 1), "alternating": ("both", 1), "2 threads": ("exe", 2),
 }  # fmt: skip
@@ -45,7 +46,7 @@ def _warm(work: Path, name: str, where: str, threads: int, **settings: str) -> f
 
 def measure(work: Path, repetitions: int) -> list[Row]:
     """Warm passes as in _warm. Long passes are of 2 million events in a buffer for 5.9 million: the first one touches
-    new memory, the third one writes the buffer, the fourth and fifth use memory that was touched before."""
+    new memory; from the third one on each event is written, and from the fourth one on memory is used again."""
     first: list[tuple[float, float]] = []
     warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
     flush: list[float] = []
@@ -59,7 +60,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             each = settings if threads == 1 else settings | {"VT_BUFFER_SIZE": "45M", "VT_THREAD_BUFFER_SIZE": "45M"}
             plain = min(run("./plain", SLICE, FILL, where, threads, cwd=work))
             floor = _warm(work, "floor", where, threads) - plain
-            warm[case].append((floor / 2, (_warm(work, "traced", where, threads, **each) - plain) / 2))
+            recorded = _warm(work, "traced", where, threads, **each) - plain
+            warm[case].append((floor / 2, recorded / 2))
             if case in filtered:
                 alone, empty, left_out = (
                     min(run(f"./{name}", SLICE, SLICES, where, threads, cwd=work, VT_FILTER_SPEC="none.filter"))
@@ -72,7 +74,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
                 new = run("./floor", CALLS, 1, where, threads, cwd=work)[0] - plain
                 traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
                 first.append((new / 2, traced[0] / 2))
-                flush.append((traced[2] - statistics.mean(traced[3:5])) * CALLS / (BUFFER * 0.7 / 8))
+                flush.append((statistics.mean(traced[3:5]) - recorded) / 2)
     return [
         against_floor("function event, first pass", first, 1.3),
         *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from measure import HERE, Row, against_floor, at_most, build, run
 
-CALLS = 4_032
-PASSES = 400
+CALLS = 960
+PASSES = 1_600
+"""The calls of a pass fit between two steps in which a full buffer is written."""
 ROOM = {"VT_BUFFER_SIZE": "64M", "VT_THREAD_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
 KINDS = ("Allreduce", "Sendrecv", "Comm_rank", "Put", "Win_unlock", "File_write_at", "message", "flushed put")
 """The figures that bench/mpi.c prints, in order. For Win_unlock: ns per put that it completes."""

@@ -131,6 +131,7 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
 }
 
 #define VT_SIGNAL_WAITS 1
+#define ALL UINT32_MAX
 #define ROOM_OF_END 4096u
 
 /* If the buffer is in memory, reserves disk space in the def file for the definitions of the end, so that events cannot
@@ -141,6 +142,32 @@ static long keep_room(long fd, uint64_t at, uint64_t bytes)
     if (vt_buffer_in_file()) return 0;
     long r = vt_written(VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END));
     return r == -ENOSPC ? r : 0;
+}
+
+/* A rewind cannot discard written records. */
+static void void_mark(struct vt_location *l)
+{
+    l->mark.chunk = NULL;
+    l->mark.voided = 1;
+}
+
+static int is_next(const struct vt_location *l, int content, const struct vt_chunk *c)
+{
+    return c && (content == VT_DEFINITIONS || l->to_write);
+}
+
+/* Takes a written chunk out of its list. */
+static void release(struct vt_location *l, int content, struct vt_chunk **first)
+{
+    struct vt_chunk *c = *first;
+    *first = vt_chunk_next(c);
+    if (content != VT_DEFINITIONS) l->to_write--;
+    if (content == VT_EVENTS && l->wants_spare && (!*first || !l->to_write)) {
+        vt_chunk_keep(c);
+        l->spare = c;
+    } else vt_chunk_give(c);
+    if (content == VT_EVENTS) l->chunks--;
+    if (content == VT_SAMPLES) l->samples.chunks--;
 }
 
 /* Appends the chunks of a list to a file, and returns each written chunk to the buffer. Unwritten chunks remain in the
@@ -159,16 +186,11 @@ static long write_chunks(struct vt_location *l, int content, struct vt_chunk **f
         return r;
     }
     struct vt_codec_context *x = vt_codec_get();
-    while (*first && !r && (r = write_block(fd, &end, *first, x)) >= 0) {
-        struct vt_chunk *c = *first;
-        *first = vt_chunk_next(c);
-        if (content == VT_EVENTS && !*first && VT_READ(l->wants_spare)) {
-            vt_chunk_keep(c);
-            l->spare = c;
-        } else vt_chunk_give(c);
-        if (content == VT_EVENTS) l->chunks--;
-        if (content == VT_SAMPLES) l->samples.chunks--;
-        r = *first && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
+    while (!r && is_next(l, content, *first)) {
+        if (*first == l->mark.chunk) void_mark(l);
+        if ((r = write_block(fd, &end, *first, x)) < 0) break;
+        release(l, content, first);
+        r = is_next(l, content, *first) && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
     }
     vt_codec_put(x);
     if (r != -EBADF) VT_SYS1(close, fd);
@@ -192,40 +214,49 @@ static long write_list(struct vt_location *l, int content, struct vt_chunk **fir
     return r;
 }
 
-static int flush(struct vt_location *l, int definitions, int keeps_room)
+/* Writes at most `most` chunks of events; ALL: all chunks, so that the buffer is empty. */
+static int flush(struct vt_location *l, int definitions, int keeps_room, uint32_t most)
 {
-    for (;;) {
+    for (uint32_t left = most;;) {
         if (!vt_location_lock(l)) return -EDEADLK;
         l->keeps_room = keeps_room;
+        l->wants_spare = most != ALL; /* otherwise other threads might take all returned chunks */
+        l->to_write = left;
+        if (most == ALL) l->round = 0;
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         if (definitions) vt_defs_finish(l);
-        if (l->full && l->mark.chunk) { /* a rewind cannot discard written records */
-            l->mark.chunk = NULL;
-            l->mark.voided = 1;
-        }
         if (!r && definitions) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
         if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
-        if (!r) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
+        if (!r && most == ALL) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
+        left = l->to_write;
         vt_location_unlock(l);
         if (r <= 0) return (int)r;
     }
 }
 
-int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1); }
+int vt_file_flush(struct vt_location *l) { return flush(l, 1, 1, ALL); }
 
-int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1); }
+int vt_file_flush_step(struct vt_location *l, uint32_t most)
+{
+    /* records in memory are lost if the process is killed */
+    const uint32_t step = vt_process.set.slow_files || !vt_buffer_in_file() ? most : VT_STEP;
+    return flush(l, 1, 1, step < most ? step : most);
+}
+
+int vt_file_flush_events(struct vt_location *l) { return flush(l, 0, 1, ALL); }
 
 int vt_file_flush_samples(struct vt_location *l)
 {
     if (!vt_location_lock(l)) return -EDEADLK;
     l->keeps_room = 0;
+    l->to_write = VT_STEP;
     long r = l->unwritten ? -EIO : VT_SIGNAL_WAITS;
     while (r == VT_SIGNAL_WAITS) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
     vt_location_unlock(l);
     return (int)r;
 }
 
-int vt_file_flush_last(struct vt_location *l) { return flush(l, 1, 0); }
+int vt_file_flush_last(struct vt_location *l) { return flush(l, 1, 0, ALL); }
 
 void vt_file_start(void)
 {

@@ -359,4 +359,5 @@ void vt_place_read(struct vt_settings *set)
     if (gdir < 0 || ldir < 0) say_unusable(gdir, ldir);
     take_directory(directory, set);
     if (ldir <= 0) leave_network(set);
+    set->slow_files = network(set->gdir) != NULL;
 }

@@ -147,9 +147,27 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
+/* Writes the oldest full chunks of a location: a step, so that no event waits long. VT_MAX_FLUSHES counts how often the
+   location has filled its quota: the first step does, and the next one after as many chunks. counts: 0 if other locations
+   fill the buffer. */
+static void write_step(struct vt_location *l, int counts)
+{
+    const uint64_t begin = vt_now();
+    const uint32_t before = l->chunks;
+    if (counts && !l->round) {
+        l->round = l->quota;
+        VT_SET(l->flushes, l->flushes + 1);
+    }
+    if (vt_file_flush_step(l, counts ? l->round : before) < 0) vt_stop(l, VT_LOST_WRITE, 0);
+    else vt_size_check(l);
+    const uint32_t wrote = before - l->chunks;
+    if (counts) l->round = l->round > wrote ? l->round - wrote : 0;
+    VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - begin));
+}
+
 /* Begins the next chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
-   no memory, the full chunks are written first. VT_MAX_FLUSHES does not count the second case. The caller has set the
-   busy word. *flushed: ticks when a flush began; unchanged if there was none. */
+   no memory, full chunks are written first. The caller has set the busy word. *flushed: ticks when a flush began;
+   unchanged if there was none. */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     vt_location_create_buffer();
@@ -164,12 +182,7 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     vt_location_unlock(l);
     if (!must_flush || atomic_load(&vt_process.state) != VT_ON) goto out;
     *flushed = vt_now();
-    VT_SET(l->wants_spare, 1); /* otherwise other threads might take all returned chunks */
-    if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
-    else vt_size_check(l);
-    VT_SET(l->wants_spare, 0);
-    VT_SET(l->flushes, l->flushes + (uint32_t)counts);
-    VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));
+    write_step(l, counts);
     if (l->stopped || !vt_location_lock(l)) return 0;
     has = begin_chunk(l);
     vt_location_unlock(l);

@@ -42,6 +42,9 @@ struct vt_copy {
     uint32_t *group_of, *comm_of; /* group of each communicator, communicator of each window and topology */
     uint32_t *topology_comm;
     uint32_t dropped[16], ndropped;
+    const char *const *texts; /* of strings by id, in the copy; NULL: the same */
+    const uint8_t *drops; /* by id of a string: 1: no property has this name in the copy */
+    uint64_t ntexts;
     int failed, closed, marked;
 };
 
@@ -449,6 +452,24 @@ static int32_t write_IoParadigm(const struct vt_copy *c, void *writer, const uin
                                  (uint8_t)n, all.properties, all.types, all.values);
 }
 
+/* A text that has no other one must not get into the copy. */
+static const char *text_of(const struct vt_copy *c, uint64_t id, const char *text)
+{
+    return !c->texts ? text : id < c->ntexts ? c->texts[id] : "";
+}
+
+static int is_dropped_property(const struct vt_copy *c, const uint64_t *w)
+{
+    switch (w[1]) {
+    case VT_RECORD_SystemTreeNodeProperty:
+    case VT_RECORD_LocationGroupProperty:
+    case VT_RECORD_LocationProperty:
+    case VT_RECORD_CallingContextProperty:
+    case VT_RECORD_IoFileProperty: return w[HEAD + 1] < c->ntexts && c->drops[w[HEAD + 1]];
+    default: return 0;
+    }
+}
+
 /* Definitions with lists; w: the record, v: its values with new numbers. */
 static int32_t write_listed(const struct vt_copy *c, void *writer, const uint64_t *w, const uint64_t *v)
 {
@@ -457,7 +478,7 @@ static int32_t write_listed(const struct vt_copy *c, void *writer, const uint64_
     uint8_t n = (uint8_t)(list[-1] / 4);
     uint32_t kind = w[1] == VT_RECORD_MetricClass ? VT_COPIED_MetricMember : VT_COPIED_CartDimension;
     switch (w[1]) {
-    case VT_RECORD_String: return otf2.write_String(writer, (uint32_t)v[0], (const char *)list);
+    case VT_RECORD_String: return otf2.write_String(writer, (uint32_t)v[0], text_of(c, w[HEAD], (const char *)list));
     case VT_RECORD_Group: return write_Group(c, writer, w, v);
     case VT_RECORD_IoParadigm: return write_IoParadigm(c, writer, list, v);
     case VT_RECORD_CartCoordinate:
@@ -503,7 +524,7 @@ VT_EXPORT int32_t vt_copy_write(struct vt_copy *c, void *writer, const uint64_t 
     for (uint64_t at = 0; !code && at < c->count; at += c->words[at]) {
         const uint64_t *w = c->words + at;
         uint64_t now[12] = {0};
-        if (c->closed && !record_stays(c, w)) continue;
+        if ((c->closed && !record_stays(c, w)) || is_dropped_property(c, w)) continue;
         renumber(c, w, now);
         code = w[1] < sizeof write / sizeof *write ? write[w[1]](writer, now) : write_listed(c, writer, w, now);
     }
@@ -568,6 +589,19 @@ VT_EXPORT void vt_copy_locations(struct vt_copy *c, const uint64_t *ids, const u
     c->ids_now = now;
     c->ids_events = events;
     c->locations = n;
+}
+
+VT_EXPORT const uint64_t *vt_copy_words(const struct vt_copy *c, uint64_t *count)
+{
+    *count = c->count;
+    return c->words;
+}
+
+VT_EXPORT void vt_copy_texts(struct vt_copy *c, const char *const *texts, const uint8_t *drops, uint64_t n)
+{
+    c->texts = texts;
+    c->drops = drops;
+    c->ntexts = n;
 }
 
 VT_EXPORT void vt_copy_drop_property(struct vt_copy *c, uint32_t name)

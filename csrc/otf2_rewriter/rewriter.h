@@ -126,6 +126,11 @@ VT_EXPORT void vt_copy_mark_all(struct vt_copy *c, uint32_t kind, const uint32_t
 /* Keeps the marked definitions and all that these refer to; assigns new numbers. Returns VT_COPY_OK or an error. */
 VT_EXPORT int vt_copy_close(struct vt_copy *c);
 VT_EXPORT uint32_t vt_copy_number(const struct vt_copy *c, uint32_t kind, uint32_t id);
+/* All definitions, one after the other: number of words, record, values, bytes of the list, list. count: of all words. */
+VT_EXPORT const uint64_t *vt_copy_words(const struct vt_copy *c, uint64_t *count);
+/* The texts of strings in the copy, by id. drops: 1 for the names of properties that are not in the copy. The caller owns
+   the arrays. */
+VT_EXPORT void vt_copy_texts(struct vt_copy *c, const char *const *texts, const uint8_t *drops, uint64_t n);
 /* Writes the definitions that stay, or all; first the clock, of four numbers. Returns an OTF2_ErrorCode. */
 VT_EXPORT int32_t vt_copy_write(struct vt_copy *c, void *writer, const uint64_t *clock);
 

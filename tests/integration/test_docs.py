@@ -341,6 +341,7 @@ TYPED = {
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
     ),
+    ("anonymise.md", "vtrace anonymise heat2d -o shared"): Typed(UNIFIED, ("function_1", "MPI_Barrier")),
     ("import.md", 'load() { date -u "+%Y-%m-%d %H:%M:%S.%N,$(cut -d\' \' -f1 /proc/loadavg)"; }'): Typed(
         "cp $DOCS/heat2d .", ("0 intervals, ", " on 1 location"),
     ),

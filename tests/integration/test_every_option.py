@@ -43,12 +43,13 @@ VALUES = {
     "directory": (".",), "executable": ("/bin/sh",),
     "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet", "vtune"),
     "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
-    "fail_above": ("5%",), "metrics": ("page-faults",), "events": ("missing.events",),
+    "fail_above": ("5%",), "keep": ("solve",), "map_file": ("names.json",), "metrics": ("page-faults",),
+    "events": ("missing.events",),
 }  # fmt: skip
 FREE = {
     ("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K"),
     ("diff", "chosen"): ("--fail-above", "5%"),
-    ("cut", "output"): ("--force",),
+    ("cut", "output"): ("--force",), ("anonymise", "output"): ("--force",),
 }  # fmt: skip
 """Options that need another option."""
 MAY_REFUSE = ("mpip", "score")
@@ -65,7 +66,9 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
     """The options of each command line: none, then each option alone."""
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
-    always: tuple[str, ...] = {"export": ("--to", "csv"), "cut": ("-o", "out", "--force")}.get(name, ())
+    always: tuple[str, ...] = {
+        "export": ("--to", "csv"), "cut": ("-o", "out", "--force"), "anonymise": ("-o", "out", "--force"),
+    }.get(name, ())  # fmt: skip
     yield always
     for option in (option for option in command.params if isinstance(option, click.Option)):
         if option.is_flag:

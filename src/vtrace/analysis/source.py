@@ -36,7 +36,7 @@ _COVERAGE = {
     "RESIDENT_PAGES": ("resident", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
-_CALLS = "number of calls that found nothing, recorded as one"
+CALLS = "number of calls that found nothing, recorded as one"
 
 
 class Source:
@@ -101,7 +101,7 @@ class Source:
     def calls_attribute(self) -> int | None:
         """OTF2's id of the attribute with the number of calls that a Leave ends, as csrc/mpiwrap/complete.c defines it;
         None: there is none."""
-        mine = (self.attributes["name"] == "calls") & (self.attributes["description"] == _CALLS)
+        mine = (self.attributes["name"] == "calls") & (self.attributes["description"] == CALLS)
         found = self.attributes["id"][mine].tolist()
         return int(found[0]) if found else None
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
     from vtrace.console import Console
 
-_OF_THE_RUN = (
+OF_THE_RUN = (
     "RECORDED_NS", "OFF_NS", "FLUSHED_NS", "LOST", "CLAMPED", "STOPPED", "DROPPED", "USER_NS", "SYSTEM_NS",
     "MINOR_FAULTS", "MAJOR_FAULTS", "IN_CALLS_NS", "RESIDENT_PAGES",
 )  # fmt: skip
@@ -94,7 +94,7 @@ def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, *, co
     with Rewriter(trace, part) as copy:
         windowed = part.start > 0 or part.stop < NEVER
         with console.steps("events", total * copy.passes(), "events") as advance:
-            copy.prepare(advance, [PROPERTY + name for name in _OF_THE_RUN] if windowed else ())
+            copy.prepare(advance, [PROPERTY + name for name in OF_THE_RUN] if windowed else ())
             with new_archive(output) as archive:
                 copy.write(archive, advance)
                 made = _definitions(copy, window, patterns)

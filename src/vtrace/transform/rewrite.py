@@ -9,7 +9,7 @@ decides which of these the copy has, and the second pass writes.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -249,6 +249,28 @@ class Rewriter:
         """Writes the definitions with an OTF2_GlobalDefWriter (its address). clock: ticks a second, first tick, number
         of ticks, real time. Returns OTF2's error code; -1: no memory."""
         return int(self._own.vt_copy_write(self._copy, writer, (ctypes.c_uint64 * 4)(*clock)))
+
+    def records(self) -> Iterator[tuple[str, Sequence[int]]]:
+        """The name and the values of each definition, in order."""
+        count = ctypes.c_uint64()
+        address = self._own.vt_copy_words(self._copy, count)
+        words = view(address, count.value, np.uint64).tolist()
+        shapes = [(name, len(values)) for name, values in abi.records().items()]
+        at = 0
+        while at < len(words):
+            name, size = shapes[words[at + 1]]
+            yield name, words[at + 2 : at + 2 + size]
+            at += words[at]
+
+    def replace_texts(self, texts: Mapping[int, str], dropped: Iterable[int]) -> None:
+        """Gives all strings, by their ids, other texts in the copy, which has no properties with the names dropped."""
+        count = max(texts, default=-1) + 1
+        self._texts = (ctypes.c_char_p * count)(*[b""] * count)
+        for number, text in texts.items():
+            self._texts[number] = text.encode(errors="replace")
+        self._dropped = np.zeros(count, np.uint8)
+        self._dropped[[*dropped]] = 1
+        self._own.vt_copy_texts(self._copy, self._texts, self._dropped.ctypes.data, count)
 
     def number(self, kind: str, number: int) -> int | None:
         """The number of a definition in the copy; None: it does not stay."""

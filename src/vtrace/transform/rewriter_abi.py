@@ -42,6 +42,8 @@ _OWN: Prototypes = {
     "vt_copy_mark_all": (None, [_pointer, _u32, _pointer, _u64]),
     "vt_copy_close": (_int, [_pointer]),
     "vt_copy_number": (_u32, [_pointer, _u32, _u32]),
+    "vt_copy_words": (_pointer, [_pointer, ctypes.POINTER(_u64)]),
+    "vt_copy_texts": (None, [_pointer, ctypes.POINTER(_text), _pointer, _u64]),
     "vt_copy_write": (ctypes.c_int32, [_pointer, _pointer, _pointer]),
     "vt_rewrite_find": (_int, [_text, _text, ctypes.c_size_t]),
     "vt_rewrite_new": (ctypes.POINTER(RewriteFields), [_pointer]),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,17 @@ _LedgerRow = tuple[Any, ...]
 """location, from, to, ns, class, reason, count"""
 
 
-def write_tables(copy: Rewriter, directory: Path) -> list[str]:
-    """Writes the tables of the copy in this directory; returns their names."""
+def write_tables(
+    copy: Rewriter, directory: Path, *,
+    change: Callable[[sidecar.SidecarTable], sidecar.SidecarTable] = lambda table: table, clocks: bool = True,
+) -> list[str]:  # fmt: skip
+    """Writes the tables of the copy in this directory; returns their names. change: makes the table to write.
+    clocks: writes that of the hosts' clocks, too."""
     made = {}
     if copy.trace.ledger.has_intervals:
         made[sidecar.COVERAGE] = _coverage(copy)
-    if (clocks := clocks_of(copy.trace)) is not None:  # the times of a copy are those of the source
-        made[sidecar.CLOCKS] = clocks
+    if clocks and (known := clocks_of(copy.trace)) is not None:  # the times of a copy are those of the source
+        made[sidecar.CLOCKS] = known
     for name in (sidecar.WAITS, sidecar.BLOCKED):
         if (waits := waits_of(copy.trace, name)) is not None:
             made[name] = _waits(copy, waits, directory)
@@ -43,7 +48,7 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
     with Reader(anchor) as reader:
         identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
     for name, table in made.items():
-        sidecar.write(directory, *name, identity, table)
+        sidecar.write(directory, *name, identity, change(table))
     return [name for name, _ in made]
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The texts in archives that say nothing about a program, its user or its machine: names of MPI, OpenMP, libc and OTF2,
+and those that vtrace writes itself."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+
+import _otf2
+
+from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.source import CALLS
+from vtrace.io.archive.definitions import SECTION_UNIT
+from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES
+
+_WORDS = {
+    "attribute": "calls|errno|offset|Offset|posted bytes|lock|condition|read lock calls|source library"
+    "|(lock |holder |allocation )?call site|(DE)?ALLOCATION_SIZE|ARGUMENT_ADDRESS|RESULT_ADDRESS",
+    "class": "machine|node|rack|blade|platform|cluster|socket",
+    "communicator": r"MPI_COMM_(WORLD|SELF)|User messages",
+    "group": r"MPI_COMM_(WORLD|SELF)|User messages|User|MPI|OpenMP",
+    "handle": r"std(in|out|err)|STD(IN|OUT|ERR)_FILENO",
+    "lane": "thread|process|host|run",
+    "layer": r"(?i:posix|isoc|iso c|mpi|hdf5|netcdf)([ -]?(i/?o|file i/o))?",
+    "loop": "for|while|do|goto|loop",
+    "marker": r"recording (stopped|begins)|process ended early",
+    "metric": r"Host Memory|Live Blocks|PAPI_[A-Z0-9_]+|ru_[a-z]+",
+    "paradigm": r"(?i:mpi|openmp|omp|pthreads?|posix threads?|user|compiler|sampling|measurement system|unknown|none)",
+    "number": r"\d+(\.\d+)?",
+    "process": r"MPI Rank \d+( of world \d+)?",
+    "sampling": "CPU time|elapsed time",
+    "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory",
+    "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
+    "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH",
+    "text": re.escape(CALLS),
+}
+"""What is public of each kind of texts, as regular expressions."""
+_MPI = re.compile(r"P?MPI_\w+")
+_OPENMP = re.compile(r"(!\$)?omp [a-z ]+|omp_[a-z_]+")
+_PARADIGMS = {name: getattr(_otf2, f"PARADIGM_{name}").value for name in ("MPI", "OPENMP", "PTHREAD")}
+_LIBC_ROLES = {
+    getattr(_otf2, f"REGION_ROLE_{name}").value
+    for name in "FILE_IO FILE_IO_METADATA ALLOCATE DEALLOCATE REALLOCATE THREAD_CREATE THREAD_WAIT".split()
+}
+_REASONS = CHOSEN | {name for loss in LOSSES.values() for name in (loss.name, loss.stop)} | {*GAPS.values()}
+_OTHER_REASONS = re.compile(
+    r"VT_[A-Z_]+|(rank|process) (missing|died)|still running|ended by SIG[A-Z0-9]+|another reason"
+)
+_LEDGER_CLASSES = {
+    *ACTIVITIES,
+    *(path.partition("/")[0] for path in ACTIVITIES),
+    "all",
+    "metrics",
+    "processes",
+    *MISSING_VALUES,
+}
+_SETTING = re.compile(r"yes|no|TRACE|RING|locks|cpu|wall|perf|all|before|after|both|\d+(\.\d+)?(ms|us|s|[KMG])?")
+"""The values of settings that are no text of the user."""
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL("libc.so.6")
+
+
+def is_of_libc(name: str) -> bool:
+    """libc has a function of this name."""
+    return name.isidentifier() and hasattr(_libc(), name)
+
+
+def is_public(kind: str, text: str) -> bool:
+    """A text is public whatever it names."""
+    return not text or (kind in _WORDS and re.fullmatch(_WORDS[kind], text) is not None)
+
+
+def is_public_region(name: str, role: int, paradigm: int) -> bool:
+    """A region has the name of a function or construct of a public interface."""
+    if paradigm == _PARADIGMS["MPI"]:
+        return _MPI.fullmatch(name) is not None
+    if paradigm == _PARADIGMS["OPENMP"]:
+        return _OPENMP.fullmatch(name) is not None
+    return (role in _LIBC_ROLES or paradigm == _PARADIGMS["PTHREAD"]) and is_of_libc(name)
+
+
+def is_public_reason(text: str) -> bool:
+    """A reason for missing events in the ledger."""
+    return text in _REASONS or _OTHER_REASONS.fullmatch(text) is not None
+
+
+def is_public_class(text: str) -> bool:
+    """A class of missing events in the ledger."""
+    return all(part in _LEDGER_CLASSES for part in text.split("+"))
+
+
+def is_public_setting(name: str, value: str) -> bool:
+    """A setting with a value that is no text of the user."""
+    return re.fullmatch(r"VT_[A-Z_]+", name) is not None and _SETTING.fullmatch(value) is not None
