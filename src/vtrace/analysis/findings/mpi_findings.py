@@ -47,6 +47,8 @@ _AT_ONCE, _EACH = 0.8, 0.9
 place before at least the second part of the operations that wait."""
 _WHOLE = ("main", "MAIN__", "<module>")
 """Functions that call all others."""
+_FEW = 0.5
+"""At most this part of the ranks are few culprits."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -218,7 +220,8 @@ def _by_culprit(
 
 def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, places: _WaitPlaces) -> Iterator[_Cause]:
     """The causes with their kinds. Functions outside of recorded calls in which different culprits take longer are a
-    cause each. A culprit that takes longer in none of them is left out."""
+    cause each, if all ranks meet in the waits, or the culprits are few: many may pass work on from one to the next. A
+    culprit that takes longer in none of them is left out."""
     for cause in causes:
         cause.kind = _kind(facts, cause, answers.delays)
         if cause.kind == "imbalance":
@@ -231,7 +234,9 @@ def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, pl
         teams = by_place(own)
         if cause.kind == "imbalance" and len(teams) == 1:
             cause.locations = teams[0]
-        in_parts = len(teams) > 1 and len(own) == len(cause.locations) and places.of_meetings(cause.waits_ns)
+        few = len(cause.locations) <= _FEW * len(facts.masters)
+        apart = few or places.of_meetings(cause.waits_ns)
+        in_parts = len(teams) > 1 and len(own) == len(cause.locations) and apart
         yield from _parts(cause, teams, own, answers.delays, places=places) if in_parts else [cause]
 
 
@@ -457,7 +462,7 @@ _WORDS = {
     "mpi_barrier_wait": "ranks wait {loss} in {place} for the last one",
     "mpi_wait_nxn": "ranks wait {loss} in {place} for the last one",
     "mpi_latebroadcast": "ranks wait {loss} in {place} for its root",
-    "mpi_earlyreduce": "the root waits {loss} in {place} for the first of the others",
+    "mpi_earlyreduce": "the root waits {loss} in {place} for the last of the others",
     "mpi_rma_lock_competition": "{place} waits {loss} for a lock that another process holds",
     "mpi_earlyscan": "ranks wait {loss} in {place} for the ranks before them",
 }
