@@ -77,7 +77,8 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
         return None
     for at, call in enumerate(site[1:], 1):
         if own := site_of(call):
-            return SleepingCall(libc_name(site[0]), own.function, own.source, tuple(functions[:at:-1]))
+            callers = tuple(name for name in functions[:at:-1] if not name.startswith("["))
+            return SleepingCall(libc_name(site[0]), own.function, own.source, callers)
     return None
 
 

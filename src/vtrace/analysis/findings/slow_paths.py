@@ -20,6 +20,8 @@ _LOST = 0.5
 """Processes that lose this part of the largest loss of a process are compared."""
 _REASON = 0.1
 """A call path is no reason for a growth of which it has a smaller share."""
+_REPLACED = 0.5
+"""A call path with this part of an iteration takes most of it."""
 _TOGETHER = 20
 """Processes whose iterations begin and end in one twentieth of a usual iteration are read in one pass."""
 
@@ -28,7 +30,8 @@ _TOGETHER = 20
 class SlowPath:
     """locations: where the path took longer, the one with the most first. path (row of RunFacts.paths; 0 if only these
     iterations have the call, or for the time outside of recorded calls), its names. more: ns of all these iterations on
-    the first location. begin, end: ns, of these iterations on the first location."""
+    the first location. begin, end: ns, of these iterations on the first location. is_other_code: the call path that
+    takes most of the other iterations is not in these."""
 
     locations: tuple[int, ...]
     path: int
@@ -36,26 +39,31 @@ class SlowPath:
     more: int
     begin: int
     end: int
+    is_other_code: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Growth:
-    """A call path that took longer on a location. works: no call that may wait for others."""
+    """The time of a call path on a location, by that in other iterations. works: no call that may wait for others.
+    is_absent: the path takes most of the other iterations, and has no time in these."""
 
     location: int
     path: int
     names: tuple[str, ...]
     more: float
     works: bool
+    is_absent: bool
     begin: int
     end: int
 
 
-def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) -> SlowPath:
+def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int, *, alike: int = 1) -> SlowPath:
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
     counts only if no other path is a reason (_REASON). Ranks that do not meet in each iteration are in other iterations
-    at the same time, so each one is read in its own iterations."""
-    growths = [each for each in _growths(facts, iterations, first, last) if each.more > 0]
+    at the same time, so each one is read in its own iterations. alike: so many parts of the run are as slow, this one
+    included: the others are not usual."""
+    found = [*_growths(facts, iterations, first, last, alike=alike)]
+    growths = [each for each in found if each.more > 0]
     if not growths:
         ends = int(iterations.table["begin"][first]), int(iterations.table["end"][last])
         return SlowPath(locations=(iterations.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
@@ -65,11 +73,11 @@ def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) ->
     same.sort(key=lambda each: (-each.more, each.location))
     return SlowPath(
         locations=tuple(each.location for each in same), path=most.path, names=most.names, more=int(most.more),
-        begin=most.begin, end=most.end,
+        begin=most.begin, end=most.end, is_other_code=any(each.is_absent and each.works for each in found),
     )  # fmt: skip
 
 
-def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> Iterator[_Growth]:
+def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int, *, alike: int) -> Iterator[_Growth]:
     whole = _by_name(facts, iterations.locations, facts.times[:, -1])
     counts = np.count_nonzero(iterations.times >= 0, axis=0)
     for begin, end, columns in _windows(iterations, first, last):
@@ -77,13 +85,18 @@ def _growths(facts: RunFacts, iterations: Iterations, first: int, last: int) -> 
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
         n = part.numbers
         outside = end - begin - add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
-        for (location, names), (ns, row) in _by_name(part, [*number], outside).items():
+        inside = _by_name(part, [*number], outside)
+        for location, names in {**inside, **{key: 0 for key in whole if key[0] in number}}:
+            ns, row = inside.get((location, names), (0, -1))
             here = np.count_nonzero(iterations.times[first : last + 1, number[location]] >= 0)
             usual, path = whole.get((location, names), (0, 0))
-            more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
+            others = max(1, counts[number[location]] - alike * here)
+            expected = max(0, usual - alike * ns) * here / others
+            works = not (part.waiting[row] if row >= 0 else facts.waiting[path])
             yield _Growth(
-                location=location, path=path, names=names, more=more, works=not part.waiting[row], begin=begin, end=end
-            )
+                location=location, path=path, names=names, more=ns - expected, works=works,
+                is_absent=not ns and expected >= _REPLACED * here * iterations.median, begin=begin, end=end,
+            )  # fmt: skip
 
 
 def _windows(iterations: Iterations, first: int, last: int) -> Iterator[tuple[int, int, list[int]]]:

@@ -25,8 +25,6 @@ _FORTRAN = {"for": "do"}
 _BETWEEN = " <- "
 _FIRST = {"main", "MAIN__"}
 """Functions whose callers are left out."""
-_HEADERS = ("/usr/include/", "/usr/lib/")
-"""Directories of C++'s headers: a call there is inlined into the user's code, which is named, too."""
 _NONE: dict[int, Place] = {}
 
 
@@ -83,7 +81,7 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
     wanted = {call for sites in found for stack in sites.values() for call in stack if isinstance(call, Place)}
     symbols.resolve(wanted)
     symbols.find_statements(wanted)
-    inlined = find_frames(symbols, (place for place in wanted if _in_header(place, symbols)))
+    inlined = find_frames(symbols, (place for place in wanted if _has_line(place, symbols)))
     for known, sites in zip(definitions, found, strict=True):
         known.texts = known.texts | {number: _text(stack, symbols, inlined) for number, stack in sites.items()}
 
@@ -108,11 +106,6 @@ def _variable(variable: Function | None) -> str:
     if variable is None:
         return ""
     return f"{variable.name}@{variable.file}:{variable.line}" if variable.file else variable.name
-
-
-def _in_header(place: Place, symbols: Symbols) -> bool:
-    at = symbols.statements.get(place)
-    return bool(at and at.file and at.file.startswith(_HEADERS))
 
 
 def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, inlined: PlaceFrames) -> str:
