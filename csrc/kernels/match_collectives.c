@@ -29,7 +29,6 @@ static struct vt_instance *new_instance(struct vt_replayed *r, uint64_t comm, ui
     }
     *i = (struct vt_instance){.key = {comm, number},
                               .last.enter = INT64_MIN,
-                              .other.enter = INT64_MAX,
                               .leave = INT64_MAX,
                               .ideal = INT64_MIN,
                               .model = INT64_MIN,
@@ -114,11 +113,6 @@ static int enters_later(const struct vt_who *one, const struct vt_who *other)
     return one->enter > other->enter || (one->enter == other->enter && one->location < other->location);
 }
 
-static int enters_earlier(const struct vt_who *one, const struct vt_who *other)
-{
-    return one->enter < other->enter || (one->enter == other->enter && one->location < other->location);
-}
-
 int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                          struct vt_instance **instance)
 {
@@ -138,7 +132,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
         i->root = who;
         i->root_ideal = ideal;
         vt_wake_list(r, &i->waiter);
-    } else if (e->peer != VT_NONE && enters_earlier(&who, &i->other)) i->other = who;
+    }
     if (is_complete(r, i)) vt_wake_list(r, &i->waiter);
     return 1;
 }
@@ -172,7 +166,14 @@ static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const str
     c->call->tail_kind = kind == VT_WAIT_mpi_barrier_wait ? VT_WAIT_mpi_barrier_completion : VT_WAIT_mpi_nxn_completion;
 }
 
-/* Records the waits of a call. Returns 0 if the operation's other calls are not known yet. */
+/* Records that the call of a reader has got the data of a partner, as by a message. Returns 1, or -1 without memory. */
+static int meets(struct vt_replayed *r, const struct vt_reader *c, const struct vt_who *partner)
+{
+    if (!r->waited || partner->location == c->location) return 1;
+    return vt_meet_by_message(r, partner, c->call, partner->enter) ? 1 : -1;
+}
+
+/* Records the waits of a call. Returns 1, 0 if the operation's other calls are not known yet, or -1 without memory. */
 static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                  struct vt_instance *i)
 {
@@ -184,14 +185,17 @@ static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, c
     case VT_CALL_FROM_ROOT:
         if (e->peer == process || e->peer == VT_NONE) return 1;
         if (!i->has_root && !is_complete(r, i)) return 0;
-        if (i->has_root) wait_for(c, e, &i->root), vt_ideal_after(c, i->root_ideal);
-        return 1;
+        if (!i->has_root) return 1;
+        wait_for(c, e, &i->root);
+        vt_ideal_after(c, i->root_ideal);
+        return meets(r, c, &i->root);
     case VT_CALL_TO_ROOT:
         if (e->peer != process) return 1;
         if (!is_complete(r, i)) return 0;
-        if (i->other.enter < INT64_MAX) wait_for(c, e, &i->other);
+        wait_for(c, e, &i->last);
+        vt_model_waits(c, i->model);
         vt_ideal_after(c, i->ideal);
-        return 1;
+        return meets(r, c, &i->last);
     case VT_CALL_PREFIX: {
         if (!i->ranks || e->peer >= i->known) return e->peer == VT_NONE || is_complete(r, i);
         const struct vt_rank *k = &i->ranks[e->peer];
@@ -208,7 +212,8 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
 {
     if (!vt_call_enter(r, c, e)) return -1;
     vt_ideal_at(r, c, e);
-    if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
+    const int done = takes(r, actor, c, e, i);
+    if (done <= 0) return done < 0 ? -1 : vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
     if (r->waited && VT_CALL_FLOW(e->what) == VT_CALL_ALL && !vt_meet_all(r, c, i, e->call)) return -1;
     r->out->collectives++;
     /* In a damaged archive non-members may take part: each process in the operation still refers to the instance. */

@@ -22,6 +22,9 @@ struct ends_finder {
     uint32_t node, call; /* call path of the innermost call, and of its outermost MPI call */
     int64_t now, enter, entered_useful, flush_stop;
     uint64_t first_end; /* of the open MPI call */
+    struct vt_mpi_end probe; /* of the latest probe: the fields of its call */
+    uint64_t probed,
+        is_probe; /* probed: 1 + number of ends before the latest probe; is_probe: the open MPI call is one */
     uint64_t flushing, inter_comm, inter_member; /* inter_comm: 1 + the comm whose membership was looked up last */
 };
 
@@ -111,6 +114,11 @@ static void end_call(struct ends_finder *f, int64_t t)
     if (f->locking) f->out.locks[f->locking - 1].lock_leave = t;
     if (f->unlocking) f->out.locks[f->unlocking - 1].unlock_leave = t;
     f->locking = f->unlocking = 0;
+    if (f->is_probe) {
+        f->probe = (struct vt_mpi_end){f->enter, t, f->entered_useful, f->call, call_number(f), 0, 0, 0, 0};
+        f->probed = f->out.nends + 1;
+        f->is_probe = 0;
+    }
     f->call = 0;
 }
 
@@ -209,14 +217,35 @@ static int send_completed(struct ends_finder *f, uint64_t request)
     return put(f, (struct vt_mpi_end){.peer = VT_NONE, .tag = (uint32_t)place - 1, .what = VT_CALL_SENT});
 }
 
+/* True if the open call receives, soon, the message for which a call of MPI_Probe before may have waited. */
+static int is_probed(const struct ends_finder *f)
+{
+    return f->probed == f->out.nends + 1 && f->enter - f->probe.leave <= f->probe.leave - f->probe.enter;
+}
+
+/* Puts a receive into the call of the probe, which waits for the message. */
+static int put_probed(struct ends_finder *f, struct vt_mpi_end end)
+{
+    if (!put(f, end)) return 0;
+    struct vt_mpi_end *here = &f->out.ends[f->out.nends - 1];
+    *here = f->probe;
+    set(here, &end);
+    f->first_end = f->out.nends;
+    return 1;
+}
+
 static int received(struct ends_finder *f, const struct vt_detail *d)
 {
     struct vt_mpi_end end = {.comm = comm_of(f, d->ref), .tag = (uint32_t)d->words[1], .what = VT_CALL_RECEIVE};
     end.peer = process_of(f, end.comm, d->words[0]);
     const uint64_t place = d->kind == VT_READ_MpiIrecv ? forget(f, d->words[3], OF_RECEIVE) : 0;
+    if (d->kind == VT_READ_MpiRecv && is_probed(f)) return put_probed(f, end);
     if (!place) return put(f, end); /* blocking, or its post is on another thread or was not recorded */
-    end.what = VT_CALL_POST;
-    set(&f->out.ends[place - 1], &end); /* the place that was reserved for it */
+    struct vt_mpi_end *post = &f->out.ends[place - 1]; /* the place that was reserved for it */
+    const int in_probe = is_probed(f) && place == f->out.nends && post->call == f->probe.call; /* MPI_Mprobe */
+    if (!in_probe) end.what = VT_CALL_POST;
+    set(post, &end);
+    if (in_probe) return 1;
     return put(f, (struct vt_mpi_end){.peer = end.peer, .tag = (uint32_t)place - 1, .what = VT_CALL_DONE});
 }
 
@@ -426,6 +455,7 @@ static int move(struct ends_finder *f, int64_t t, uint32_t node)
     if (!call || f->call) return 1;
     if (!begin_call(f, t)) return 0;
     const uint32_t region = f->replay->paths[call].region;
+    f->is_probe = f->out.role_of[region] & VT_ROLE_PROBE;
     if (!(f->out.role_of[region] & VT_ROLE_FINALIZE)) return 1;
     const struct vt_mpi_comms *c = f->out.comms;
     return put(f, (struct vt_mpi_end){.comm = (uint32_t)(c->ncomms + c->nwindows),
@@ -508,7 +538,7 @@ VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
     f->ntouched = f->first_end = f->flushing = f->inter_comm = f->inter_member = 0;
     f->node = f->call = 0;
     f->now = f->enter = f->entered_useful = 0;
-    f->locking = f->unlocking = 0;
+    f->locking = f->unlocking = f->probed = f->is_probe = 0;
     vt_pair_table_free(&f->requests);
     vt_pair_table_free(&f->held);
 }

@@ -85,7 +85,8 @@ enum vt_wait_kind {
 };
 
 /* Roles of regions, as bits. */
-#define VT_ROLE_KINDS(X) X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4) X(POST, 8) X(START, 16) X(COMPLETE, 32) X(WAIT, 64)
+#define VT_ROLE_KINDS(X)                                                                                               \
+    X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4) X(POST, 8) X(START, 16) X(COMPLETE, 32) X(WAIT, 64) X(PROBE, 128)
 enum vt_call_role {
 #define VT_ROLE_NUMBER(name, number) VT_ROLE_##name = number,
     VT_ROLE_KINDS(VT_ROLE_NUMBER)

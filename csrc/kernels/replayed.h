@@ -102,7 +102,7 @@ struct vt_message {
 /* One collective operation. */
 struct vt_instance {
     uint64_t key[2];
-    struct vt_who last, other, root; /* the last to enter; the first besides the root; the root */
+    struct vt_who last, root; /* the last to enter; the root */
     int64_t leave; /* the first leave */
     int64_t ideal, root_ideal;
     int64_t model; /* the last enter in the modelled run */

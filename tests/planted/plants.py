@@ -69,7 +69,7 @@ def _of_ranks(
         " Fortran" * program.endswith(".f90"), " Python" * program.endswith(".py"),
     ])  # fmt: skip
 
-    def plant(name: str, cause: Cause | None, *, steps: int = STEPS) -> Plant:
+    def plant(name: str, cause: Cause | None, *, steps: int = STEPS, modes: tuple[str, ...] = modes) -> Plant:
         return Plant(
             name=f"{name} {n}{suffix}",
             words=(name, str(steps), f"{ms:g}"),
@@ -110,6 +110,13 @@ def _of_ranks(
         plant("small_messages", Cause(kind="transfer", words="MPI_")),
         plant("needless_barriers", Cause(kind="transfer", words="MPI_Barrier")),
         plant("uneven_volume", Cause(kind="transfer serialisation imbalance", words="MPI_Send")),
+        plant("late_reduce", longer(function="prepare", culprits=(last,), words="MPI_")),
+        plant("probed", longer(function="chemistry", culprits=(last,), words="MPI_", loss=each * others)),
+        plant("slowest_first", longer(function="prepare", culprits=(1,), words="order")),
+        plant("ordered_output", Cause(kind="serialisation slow_iterations", function="write_block")),
+        plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
+        plant("slower", Cause(kind="drift", function="compute", words="from iteration"), steps=2 * STEPS),
+        plant("healthy_phases", None, steps=2 * STEPS),
         plant("healthy", None),
         plant("healthy_ring", None),
         plant("healthy_collectives", None),
@@ -337,9 +344,11 @@ PLANTS: tuple[Plant, ...] = (
     *_of_ranks(8, names=(*_SHORT, "halo_exchange")),
     *_of_ranks(16, names=_SHORT[:4]),
     *_of_ranks(4, ms=5, names=("at_barrier", "at_nxn", "late_broadcast", "late_sender")),
-    *_of_ranks(4, mpi="openmpi", names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange")),
+    *_of_ranks(
+        4, mpi="openmpi", names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange", "probed")
+    ),
     *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
-    *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=_SHORT),
+    *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=(*_SHORT, "probed")),
     *_of_ranks(2, computes=True, names=_FEW),
     *_of_openmp(2),
     *_of_openmp(4),

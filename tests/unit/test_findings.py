@@ -635,6 +635,34 @@ def test_samples_do_not_show_a_wait_for_a_thread(tmp_path: Path, monkeypatch: py
 def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
     found = told(Trace(archive(tmp_path / "a", joins())), "imbalance")
     assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))
+    assert found.text.startswith("rank 1 waits longer for threads in pthread_join in main than the others: 300 ns")
+
+
+def test_nobody_waits_longer_than_its_cause_takes(tmp_path: Path) -> None:
+    """Rank 1 gets each message at once, but rank 0 is 90 ns in MPI_Send, then works 10 ns before the next one."""
+    events: dict[int, list[Event]] = {rank: [(0, "Enter", 0)] for rank in range(2)}
+    for now in range(0, 1000, 100):
+        events[0] += call(now, now + 90, "MPI_Send", (now, "MpiSend", 1, 0, 0, 8))
+        events[0] += call(now + 90, now + 100, "work")
+        events[1] += call(max(0, now - 95), now + 5, "MPI_Recv", (now + 5, "MpiRecv", 0, 0, 0, 8))
+    events = {rank: [*each, (1000, "Leave", 0)] for rank, each in events.items()}
+    found = {one.region: one.loss_ns for one in Trace(archive(tmp_path / "a", events)).diagnosis(Selection()).findings}
+    assert (found["work"], found["MPI_Recv"]) == (100, 9 * 95 - 100)
+
+
+def test_ranks_that_take_as_long_are_not_told_to_take_less(tmp_path: Path) -> None:
+    """Rank 0 waits in turn for ranks 1 and 2, which work as long as rank 3, for which nobody waits."""
+    of = {0: [(0, "Enter", 0)], 1: [], 2: [], 3: []}
+    for turn in range(10):
+        now = 100 * turn
+        for rank in (1, 2, 3):
+            of[rank] += call(now, now + 60 + 10 * (rank == 1 + turn % 2), "work")
+        late = 1 + turn % 2
+        of[late] += call(now + 70, now + 71, "MPI_Send", (now + 70, "MpiSend", 0, 0, 0, 8))
+        of[0] += call(now, now + 71, "MPI_Recv", (now + 71, "MpiRecv", late, 0, 0, 8))
+    events = {rank: [*([(0, "Enter", 0)] * (rank > 0)), *each, (1000, "Leave", 0)] for rank, each in of.items()}
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert found.text.startswith("ranks 1-2 take longer in work in main than rank 0: "), found.text
 
 
 def test_commands_show_the_same_part(tmp_path: Path) -> None:

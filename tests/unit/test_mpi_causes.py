@@ -196,3 +196,61 @@ def test_waits_call_by_call(most: int, tmp_path: Path) -> None:
     if not calls.shortest:
         for kind in range(len(sums.kinds)):
             assert calls["time_ns"][calls["kind"] == kind].sum() == sums["time_ns"][sums["kind"] == kind].sum()
+
+
+def rooted(op: int, *times: tuple[int, int], name: str = "MPI_Coll") -> dict[int, list[Event]]:
+    """The events of ranks in an operation with root 0: begin and end of each rank's call."""
+    end = ("MpiCollectiveEnd", op, 0, 0, 1, 1)
+    return {
+        rank: [
+            (begin, "Enter", region(name)),
+            (begin, "MpiCollectiveBegin"),
+            (end_, *end),
+            (end_, "Leave", region(name)),
+        ]
+        for rank, (begin, end_) in enumerate(times)
+    }
+
+
+def test_a_root_waits_for_the_last_rank_and_others_for_the_root(tmp_path: Path) -> None:
+    """Rank 2 works 200 ns longer before a reduction. The root waits for rank 2, and rank 1 for the root in the next
+    operation: rank 2 is the cause of both waits."""
+    reduction = rooted(12, (100, 300), (100, 110), (300, 310))
+    broadcast = rooted(1, (300, 300), (110, 300), (310, 310))
+    events = {rank: works((100, 100, 300)[rank], *reduction[rank], *broadcast[rank]) for rank in range(3)}
+    trace = Trace(archive(tmp_path / "a", events))
+    waits = trace.waits()
+    found = {(waits.kinds[one["kind"]], one["location"]): one["time_ns"] for one in waits.records()}
+    assert found == {("mpi_earlyreduce", 0): 200, ("mpi_latebroadcast", 1): 190}
+    assert root_causes(trace) == [(2, "work", "earlyreduce", 200, pytest.approx(190, abs=10))]
+
+
+def test_a_broadcast_is_a_meeting_with_its_root(tmp_path: Path) -> None:
+    """Rank 1 works 100 ns longer before a first broadcast, for which nobody waits. Its wait of 50 ns in the second one
+    is for the root's work since then."""
+    first = rooted(1, (100, 100), (200, 200))
+    second = rooted(1, (250, 250), (200, 250))
+    work = region("work")
+    longer = [(100, "Enter", work), (250, "Leave", work)]
+    events = {0: works(100, *first[0], *longer, *second[0]), 1: works(200, *first[1], *second[1])}
+    assert root_causes(Trace(archive(tmp_path / "a", events))) == [(0, "work", "latebroadcast", 50, 0)]
+
+
+@pytest.mark.parametrize(("receives", "waits"), [(320, {"MPI_Probe": 200}), (900, {})], ids=["soon", "much later"])
+def test_a_probe_waits_for_the_message_that_follows(receives: int, waits: dict[str, int], tmp_path: Path) -> None:
+    """Rank 1 probes for a message 200 ns before rank 0 sends it, then receives the message."""
+    probe = [(100, "Enter", region("MPI_Probe")), (310, "Leave", region("MPI_Probe"))]
+    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *probe, *calls(receives, receives + 5, 0, "MPI_Recv"))}
+    events[1][-1] = (910, "Leave", 0)
+    trace = Trace(archive(tmp_path / "a", events))
+    table = trace.waits()
+    assert {named(trace, table, one["path"])[-1]: one["time_ns"] for one in table.records()} == waits
+
+
+def test_a_matched_probe_waits_for_its_message(tmp_path: Path) -> None:
+    """The receive begins in MPI_Mprobe, and ends in MPI_Mrecv."""
+    probe, receive = region("MPI_Mprobe"), region("MPI_Recv")
+    posts = [(100, "Enter", probe), (310, "MpiIrecvRequest", 1), (310, "Leave", probe)]
+    ends = [(312, "Enter", receive), (315, "MpiIrecv", 0, 0, 7, 8, 1), (315, "Leave", receive)]
+    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *posts, *ends)}
+    assert root_causes(Trace(archive(tmp_path / "a", events))) == [(0, "work", "latesender", 200, 0)]

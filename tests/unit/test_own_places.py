@@ -12,6 +12,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, region
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.sleeping_calls import sleeping_call
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.local import records
@@ -78,3 +79,53 @@ def test_equal_sleep_is_no_finding_of_one_rank(less: int, text: str, tmp_path: P
     (told,) = found(tmp_path / "a", phases, ("imbalance", "serialisation"))
     assert told.text.startswith(text), told.text
     assert told.culprit.startswith("ranks 0-1, ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (
+            "advance",
+            "advance",
+            "take longer from iteration 14 on: the last quarter 1.4 x the first; ranks 0-1, advance (",
+        ),
+        ("advect", "react", ""),
+    ],
+    ids=["slower", "other code"],
+)
+def test_iterations_that_take_longer_at_once(before: str, after: str, text: str, tmp_path: Path) -> None:
+    """After 13 iterations, a function takes 1.4 x as long; or another part of the program begins."""
+    phases = [[(before, 50)] * 2] * 13 + [[(after, 70)] * 2] * 12
+    told = found(tmp_path / "a", phases, ("drift", "slow_iterations"))
+    assert [text in one.text for one in told] == [True] * bool(text), told
+
+
+def test_iterations_vary_little_before_they_take_longer(tmp_path: Path) -> None:
+    """The second quarter is 1 ms faster than the first, the last one 40 ms slower."""
+    phases = [[("advance", ms)] * 2 for ms in (50, 49, 60, 90) for _ in range(8)]
+    (told,) = found(tmp_path / "a", phases, ("drift",))
+    assert "take longer" in told.text
+
+
+def test_periodic_slow_iterations_name_the_sleep(tmp_path: Path) -> None:
+    """Each eighth iteration takes 40 ms more, in a function that no other iteration calls."""
+    phases = [[("solve", 20) if n % 8 else ("rebuild", 60)] * 2 for n in range(40)]
+    (told,) = found(tmp_path / "a", phases, ("slow_iterations",))
+    assert told.culprit == "ranks 0-1, rebuild (x.c:3, asleep in nanosleep)"
+    assert told.text.endswith("40 ms more in the slowest"), told.text
+
+
+def test_turns_in_a_function_that_takes_less_than_others(tmp_path: Path) -> None:
+    """All ranks march for 40 ms, then one after the other writes for 10."""
+    turns = [[("write", 10) if rank == turn else ("", 0) for rank in range(3)] for turn in range(3)]
+    phases = [[("march", 40)] * 3, *turns] * 10
+    (told,) = found(tmp_path / "a", phases, ("imbalance", "serialisation"))
+    assert told.text.startswith(
+        "ranks take turns instead of working at once: write (x.c:3, asleep in nanosleep) delays"
+    )
+
+
+def test_code_without_a_name_is_no_caller() -> None:
+    call = sleeping_call(("usleep@u.c:1", "chunk@/a/x.c:6", "[unknown]@libgomp.so.1+0x1", "region@/a/x.c:9"))
+    assert call
+    assert (call.function, call.callers) == ("chunk", ("region",))

@@ -42,8 +42,8 @@ class LongCalls:
 
     def source(self, region: int, locations: Sequence[int], caller: str = "") -> str:
         """file:line of the program's own code that makes most long calls of a region (a row) on some locations; "" if
-        unknown. caller: the function around the calls, "" if unknown. Places in other functions count if there is none in
-        this one: the compiler may have inlined these."""
+        unknown. caller: the function around the calls, "" if unknown. Places in other functions count if there is none
+        in this one: the compiler may have inlined these."""
         if not self._table:
             return ""
         columns, texts = self._table.columns, self._table.names["site"]

@@ -16,6 +16,7 @@ WORKER(compute)
 WORKER(prepare)
 WORKER(chemistry)
 WORKER(rebuild_tree)
+WORKER(write_block)
 
 static void reduce_all(void) { MPI_Allreduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
 
@@ -230,6 +231,80 @@ static void uneven_volume(void)
     reduce_all();
 }
 
+/* The root waits for the last rank, and all others for the root. */
+static void late_reduce(void)
+{
+    compute(BASE);
+    if (rank == size - 1) prepare(ms);
+    MPI_Reduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Bcast(&total, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+/* The first rank asks for the length of each message before it receives the message. */
+static void probed(void)
+{
+    compute(BASE);
+    if (rank == size - 1) chemistry(ms);
+    if (rank) MPI_Send(data, rank, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    else
+        for (int i = 1, length; i < size; i++) {
+            MPI_Status status;
+            MPI_Probe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+            MPI_Get_count(&status, MPI_BYTE, &length);
+            MPI_Recv(data, length, MPI_BYTE, status.MPI_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    barrier();
+}
+
+/* The first rank receives from the slowest one first, and only then handles the messages of the others. */
+static void slowest_first(void)
+{
+    double got = 0;
+    if (rank) {
+        rank == 1 ? prepare(BASE + 2 * ms) : compute(BASE);
+        MPI_Send(data, BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    } else
+        for (int from = 1; from < size; from++) {
+            MPI_Recv(data, BYTES, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            chemistry(ms / 4);
+        }
+    MPI_Bcast(&got, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+/* The ranks write one after the other, in each fifth step. */
+static void ordered_output(void)
+{
+    compute(1.5 * BASE);
+    barrier();
+    if (step % 5 < 4) return;
+    if (rank) MPI_Recv(data, 1, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    write_block(ms / 2);
+    if (rank + 1 < size) MPI_Send(data, 1, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+    barrier();
+}
+
+static void assemble(void) { PLANT_WORK(rank == 1 ? 20 + 0.6 * ms : 20); }
+
+static void inlined(void) /* the compiler inlines the function that takes longer */
+{
+    assemble();
+    reduce_all();
+}
+
+static void slower(void)
+{
+    compute(step < 3 * steps / 5 ? 2 * BASE : 1.4 * 2 * BASE);
+    reduce_all();
+}
+
+/* Two parts of the program after each other, the second one with longer steps. */
+static void healthy_phases(void)
+{
+    if (step < steps / 2) compute(2 * BASE);
+    else chemistry(3 * BASE);
+    reduce_all();
+}
+
 static void healthy_ring(void)
 {
     compute(BASE + ms);
@@ -292,6 +367,13 @@ static const struct {
     PROPERTY(healthy_ring),
     PROPERTY(healthy_collectives),
     PROPERTY(healthy_messages),
+    PROPERTY(late_reduce),
+    PROPERTY(probed),
+    PROPERTY(slowest_first),
+    PROPERTY(ordered_output),
+    PROPERTY(inlined),
+    PROPERTY(slower),
+    PROPERTY(healthy_phases),
 };
 
 int main(int argc, char **argv)

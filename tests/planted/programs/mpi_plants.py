@@ -75,6 +75,18 @@ def straggler(step: int, steps: int, ms: float) -> None:
     world.Allreduce(one, total)
 
 
+def probed(step: int, steps: int, ms: float) -> None:
+    compute(BASE)
+    if rank == size - 1:
+        chemistry(ms)
+    if rank:
+        world.send(step, 0)
+    else:
+        for source in range(1, size):
+            world.recv(source=source)
+    world.Barrier()
+
+
 def single_slow(step: int, steps: int, ms: float) -> None:
     compute(BASE)
     if rank == 1 and step == steps // 2:

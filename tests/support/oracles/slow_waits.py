@@ -196,20 +196,18 @@ class Waits:
         """The time until which a member waits, the kind of the wait, and the partner's call."""
         calls = sorted((step.call for step in begin.group), key=lambda call: call.location)
         members = self.trace.comms[begin.key[0]].members or ()
+        kind = "mpi_barrier_wait" if begin.op == "BARRIER" else "mpi_wait_nxn"
         if begin.op in FROM_ROOT | TO_ROOT:
             root = members[begin.root or 0]
-            others = [call for call in calls if (call.location == root) == (begin.op in FROM_ROOT)]
-            if (begin.call.location == root) != (begin.op in TO_ROOT) or not others:
+            if (begin.call.location == root) != (begin.op in TO_ROOT):
                 return 0, "", None
-            first = min(others, key=lambda call: call.enter)
             kind = "mpi_latebroadcast" if begin.op in FROM_ROOT else "mpi_earlyreduce"
-            return first.enter, kind, first
+            calls = [call for call in calls if begin.op in TO_ROOT or call.location == root]
         if begin.op in PREFIX:
-            rank = members.index(begin.call.location)
+            rank, kind = members.index(begin.call.location), "mpi_earlyscan"
             calls = [call for call in calls if members.index(call.location) <= rank]
-        last = max(calls, key=lambda call: call.enter)
-        kind = "mpi_earlyscan" if begin.op in PREFIX else "mpi_wait_nxn"
-        return last.enter, "mpi_barrier_wait" if begin.op == "BARRIER" else kind, last
+        last = max(calls, key=lambda call: call.enter, default=None)
+        return (last.enter, kind, last) if last else (0, "", None)
 
     # ---- Ideal times ----
 
@@ -352,12 +350,13 @@ class Delays:
                 for step in call.steps:
                     if step.kind == "receive" and step.of and step.of.match:
                         sender = step.of.match.call
-                        sent, received = self.number[sender], self.number[call]
-                        later = call.enter - max(sender.enter, self._met_in(step.of, sender))
-                        found[sender.location, call.location].append(Meeting(sent, received, {0}, later))
-                        found[call.location, sender.location].append(Meeting(received, sent, {1}))
+                        self._meet(found, sender, call, max(sender.enter, self._met_in(step.of, sender)))
                     if step.kind == "end" and step.of and step.of.op in ALL_WITH_ALL:
                         ends[id(step.of.group)].append((call, step.of))
+                    if step.kind == "end" and step.of and step.of.op in FROM_ROOT | TO_ROOT:
+                        partner = self.waits._collective(step.of)[2]
+                        if partner and partner.location != call.location:
+                            self._meet(found, partner, call, partner.enter)
         for members in ends.values():
             for one, _ in members:
                 for other, _ in members:
@@ -365,6 +364,12 @@ class Delays:
                         pair = one.location, other.location
                         found[pair].append(Meeting(self.number[one], self.number[other], set()))
         return found
+
+    def _meet(self, found: dict[tuple[int, int], list[Meeting]], sender: MpiCall, call: MpiCall, since: int) -> None:
+        """Adds that a call got data of a sender, which had time for other work since a moment."""
+        sent, received = self.number[sender], self.number[call]
+        found[sender.location, call.location].append(Meeting(sent, received, {0}, call.enter - since))
+        found[call.location, sender.location].append(Meeting(received, sent, {1}))
 
     def _met_in(self, post: MpiStep, sender: MpiCall) -> int:
         """The time at which a receiver came to a call that sends by MPI_Send and waits for the receiver; else 0."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,24 +13,32 @@ from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.allocation_blocks import HeapBlocks
 from vtrace.analysis.questions.efficiencies import efficiencies
-from vtrace.analysis.questions.mpi_replay import Replayed
-from vtrace.analysis.questions.mpi_waits import critical_table, delays_table, waits_table
+from vtrace.analysis.questions.mpi_replay import MpiReplay
+from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, waits_table
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
+
+_CALLS = 1_000_000
+"""The most single waits to keep."""
 
 
 @dataclass(kw_only=True)
 class MpiAnswers:
-    """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths."""
+    """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths.
+    call_waits: gives Trace.call_waits, by another replay."""
 
     critical_path: Table
     waits: Table
     delays: Table
     efficiencies: Table
+    call_waits: Callable[[], Table]
 
     @classmethod
-    def of(cls, replayed: Replayed, profile: Table) -> MpiAnswers:
+    def of(cls, replay: MpiReplay, selection: Selection, profile: Table) -> MpiAnswers:
         """profile: of the same selection."""
+        replayed = replay.of(selection)
         return cls(
+            call_waits=lambda: calls_table(replay.of(selection, _CALLS), _CALLS),
             critical_path=critical_table(replayed),
             waits=waits_table(replayed),
             delays=delays_table(replayed),

@@ -84,7 +84,7 @@ def diagnose(
         facts.costs = asked.costs.answer()
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
-        mpi = MpiAnswers.of(replay().of(Selection.of(window.start, window.stop, window.locations)), facts.profile)
+        mpi = MpiAnswers.of(replay(), Selection.of(window.start, window.stop, window.locations), facts.profile)
     iterations = iterations_of(facts, iteration, asked.calls)
     diagnosis = Diagnosis(
         facts=facts,

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vtrace.analysis.activity import MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
+from vtrace.analysis.findings.grown_places import GrownPlace, grown_place, has_other_code
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, find_path, locations_text, named_place
-from vtrace.analysis.findings.sampled_places import SampledPlace
-from vtrace.analysis.findings.sleeping_calls import SleepingCall
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text
 from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
@@ -29,6 +27,8 @@ _EXPLAINED = 0.5
 """The least share of the loss of a slow iteration that its call path explains."""
 _NAMED = 0.1
 """The least share of this loss for which a finding names the call path."""
+_LONG = 8
+"""So many neighbouring slow iterations may be a part of the program of its own."""
 _SIMILAR = 0.25
 """Periodic outliers lose at least this part of the largest loss of an outlier."""
 _INNER = 100
@@ -62,7 +62,8 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 @rule(FindingKind("drift", "[iterations](#iterations) that take longer and longer"))
 def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """The growth of iterations. None if waits for a processor grow as much: then the load of other programs grows."""
+    """The growth of iterations. None if waits for a processor grow as much: then the load of other programs grows; nor
+    if iterations of other code follow, which only have the same call."""
     facts, iterations = diagnosis.facts, diagnosis.iterations
     if iterations is None or iterations.table.rows < 4 or iterations.drift < _DRIFT:
         return
@@ -74,12 +75,15 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, iterations, *last)
     if grown.for_thread:
         return
-    where = f"{locations_text(facts.trace, [*grown.locations])}, {_place(facts, iterations, grown, [last]).text}"
+    if (step := iterations.step) and has_other_code(facts, iterations, grown, (step, last[1])):
+        return
+    where = f"{locations_text(facts.trace, [*grown.locations])}, {grown_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
+    how = f"from iteration {step + iterations.first} on" if step else "and longer"
     growth = f"the last quarter {iterations.drift:.3g} x the first" + (f"; {culprit}" if culprit else "")
     yield facts.finding(
         "drift", loss, 0, locations=iterations.locations, share=min(1.0, loss / facts.whole),
-        text=f"iterations of {_loop_text(iterations)} take longer and longer: {growth}",
+        text=f"iterations of {_loop_text(iterations)} take longer {how}: {growth}",
         region=iterations.region, source=iterations.source, callpath=iterations.path, culprit=culprit,
         certainty=ESTIMATE, start=begin, stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
@@ -98,10 +102,12 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
         if is_inner or sum(losses[run] for run in runs) < least:
             return []
         slowest = max(runs, key=lambda run: losses[run])
-        return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest))]
+        return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest, alike=len(runs)))]
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
         slow = slow_path(facts, iterations, *run)
+        if run[1] - run[0] >= _LONG and has_other_code(facts, iterations, slow, run):
+            continue
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
 
@@ -133,9 +139,9 @@ def _slow(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> Findi
     rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
     times, median = iterations.longest[rows], iterations.median
     took = f"took {times.mean() / max(1.0, median):.3g} x the usual {span(median)}"
-    place, culprit, cause = _Place(names=(), source="", text=""), "", "; no recorded call explains why"
+    place, culprit, cause = GrownPlace(names=(), source="", text=""), "", "; no recorded call explains why"
     if slow.more >= _NAMED * max(int(iterations.lost(*run).max()) for run in runs):
-        place = _place(facts, iterations, slow, runs)
+        place = grown_place(facts, iterations, slow, runs)
         culprit = f"{locations_text(facts.trace, [*slow.locations])}, {place.text}"
         called = callers_text(facts.trace, facts.paths, slow.path) if slow.path and place.names == slow.names else ""
         cause = f": {culprit}{called}, {span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
@@ -170,39 +176,6 @@ def _numbers_text(rows: list[tuple[int, int]], number: int) -> str:
     names = [f"{first}" if first == last else f"{first} to {last}" for first, last in runs]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"iteration{'s' * (len(names) > 1 or ' ' in names[0])} {', '.join(names[:_LISTED])}{more}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """A call path: its names, the source of its region, and both in a sentence."""
-
-    names: tuple[str, ...]
-    source: str
-    text: str
-
-
-def _place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> _Place:
-    """The call of MPI that took longer in these iterations, or the function, by samples of the slowest of them where
-    these show one."""
-    row = find_path(facts, slow.names)
-    is_call = facts.path_class(row) == MPI
-    if not is_call:
-        column = iterations.locations.index(slow.master)
-        begins, times = iterations.begins[:, column], iterations.times[:, column]
-        examined = sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
-        windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in examined]
-        count = sum(last + 1 - first for first, last in examined)
-        usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
-        found: SampledPlace | SleepingCall | None = facts.grown_sleep(
-            slow.names, slow.locations[0], windows, usual=usual, more=slow.more
-        )
-        if not found and facts.sampled:
-            found = facts.sampled.grown(slow.names, slow.locations[0], windows, usual)
-        if found:
-            return _Place(names=found.names, source=found.source, text=found.text)
-    source = facts.source(slow.path) if slow.path else ""
-    text = facts.call_text(facts.paths, row) if is_call else named_place(facts, slow.names)
-    return _Place(names=slow.names, source=source, text=text)
 
 
 def _loop_text(iterations: Iterations) -> str:

@@ -45,6 +45,10 @@ _MOST = 4_000_000
 _BASES = ("calls", "from one call to the next")
 _FEW_WAITS, _WAITING = 0.01, 8
 """The share of waits for a processor from which on iterations are compared without them; of how many processes."""
+_AT_ONCE = 0.7
+"""The least part of the growth of iterations between three neighbouring eighths of them, if they grow at once."""
+_LESS = 0.1
+"""A quarter may be faster than the one before by so much of the growth of iterations."""
 _SHORT = 0.25
 """The least part of a usual turn that may be its work."""
 _BURSTS, _REGULAR = 8, 0.8
@@ -104,10 +108,11 @@ class Iterations:
     def drift_loss(self) -> int:
         """ns that all processes together lose since iterations take longer than in the first quarter: by the medians of
         the quarters of each process, where these differ by more than the scatter of both. 0 if a quarter is faster than
-        the one before."""
+        the one before, by a part of the growth."""
         first, *later = np.array_split(self.net[self.usual_rows], 4)
         slowest = [_centre(each.max(axis=1)) for each in (first, *later)]
-        if any(after < before - np.hypot(error, other) for (before, error), (after, other) in pairwise(slowest)):
+        least = _LESS * (slowest[-1][0] - slowest[0][0])
+        if any(after < before - max(least, np.hypot(a, b)) for (before, a), (after, b) in pairwise(slowest)):
             return 0
         lost = 0.0
         for column in range(len(self.locations)):
@@ -116,6 +121,19 @@ class Iterations:
                 median, more = _centre(quarter[:, column])
                 lost += len(quarter) * (median - before) * (median - before > np.hypot(scatter, more))
         return int(lost)
+
+    @property
+    def step(self) -> int:
+        """The row from which on iterations take longer, if these grow at once: by the medians of eighths; else 0."""
+        longest = self.longest[self.usual_rows]
+        middles = np.array([np.median(each) for each in np.array_split(longest, 8)])
+        if (middles[2:] - middles[:-2]).max() < _AT_ONCE * (middles[-1] - middles[0]):
+            return 0
+        number = np.arange(1, len(longest))
+        before = np.cumsum(longest)[:-1] / number
+        after = (longest.sum() - np.cumsum(longest)[:-1]) / (len(longest) - number)
+        first = int(np.argmax((after - before) ** 2 * number * (len(longest) - number))) + 1
+        return int(self.usual_rows[first])
 
     def grown_waits(self) -> int:
         """ns that all processes together wait longer for a processor than if they waited for the same share of the time

@@ -17,9 +17,10 @@ from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, is_unnamed, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
+from vtrace.analysis.findings.turns import turn_of
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.timeline_data import span
@@ -47,8 +48,8 @@ _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 _AT_ONCE, _EACH = 0.8, 0.9
 """All ranks work at once in a place if the waits are at most the first part of those of turns, and each rank enters the
 place before at least the second part of the operations that wait."""
-_WHOLE = ("main", "MAIN__", "<module>")
-"""Functions that call all others."""
+_FEW = 0.5
+"""At most this part of the ranks are few culprits."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -169,7 +170,8 @@ def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
 
 def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool) -> Iterator[_Cause]:
     """The causes by call path, the largest loss first. A location is a culprit by its delays without those that its
-    waits for a processor in this path explain: each other location waits at most as long as these."""
+    waits for a processor in this path explain: each other location waits at most as long as these, and at most as long
+    as all that delay others are in this path."""
     time = delays["direct_ns"] + delays["indirect_ns"]
     first, member = group([delays["path"]])
     sums = np.bincount(member, time, len(first))
@@ -185,7 +187,9 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         culprits = at[is_culprit].tolist() or [int(at[np.argmax(own)])]
         mine = np.isin(at, culprits)
         others, theirs = (round(waited[each].sum()) for each in (~mine, mine))
-        loss, waits = round(fsum(time[rows])), places.caused_waits(delays, rows)
+        most = (len(facts.masters) - 1) * float(facts.spent_in(inside)[at].sum())
+        part = min(1.0, most / fsum(time[rows])) if most else 1.0
+        loss, waits = round(part * fsum(time[rows])), part * places.caused_waits(delays, rows)
         yield _Cause(
             path,
             culprits,
@@ -220,7 +224,8 @@ def _by_culprit(
 
 def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, places: _WaitPlaces) -> Iterator[_Cause]:
     """The causes with their kinds. Functions outside of recorded calls in which different culprits take longer are a
-    cause each. A culprit that takes longer in none of them is left out."""
+    cause each, if all ranks meet in the waits, or the culprits are few: many may pass work on from one to the next. A
+    culprit that takes longer in none of them is left out."""
     for cause in causes:
         cause.kind = _kind(facts, cause, answers.delays)
         if cause.kind == "imbalance":
@@ -233,7 +238,9 @@ def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, pl
         teams = by_place(own)
         if cause.kind == "imbalance" and len(teams) == 1:
             cause.locations = teams[0]
-        in_parts = len(teams) > 1 and len(own) == len(cause.locations) and places.of_meetings(cause.waits_ns)
+        few = len(cause.locations) <= _FEW * len(facts.masters)
+        apart = few or places.of_meetings(cause.waits_ns)
+        in_parts = len(teams) > 1 and len(own) == len(cause.locations) and apart
         yield from _parts(cause, teams, own, answers.delays, places=places) if in_parts else [cause]
 
 
@@ -289,8 +296,10 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     place, source = facts.call_text(delays.paths, cause.path), facts.source(cause.path, delays.paths)
     others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
     asleep: Place | None = cause.place
-    if not (asleep or is_io or names):
+    if not (asleep or is_io) and is_unnamed(names):
         asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
+        if asleep and cause.kind == "serialisation":
+            asleep = turn_of(facts, names, cause.locations, answers.call_waits()) or asleep
     for_thread = facts.for_thread[delays.paths["region"][cause.path]]  # samples show the caller of such a wait
     shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
@@ -307,7 +316,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
     text = f"the rank that takes longer in {where} changes: "
-    text = text if changes else _sentence(facts, cause, culprits, where, is_io=is_io)
+    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io)
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -341,9 +350,9 @@ def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _
         meets = facts.calls(facts.names(int(places.path[np.argmax(cause.waits_ns)]), paths))[masters].max()
         work = facts.work(names)[masters].sum() * bool(facts.calls(names)[masters].min() >= max(1, _EACH * meets))
     elif isinstance(shown, SleepingCall):
-        work = facts.longest_sleep(facts.paths_named(()), masters, [])[1] * len(masters)
+        work = facts.slept_in(shown, masters)
     else:
-        work = shown.ns * len(masters) if shown and shown.names[-1] not in _WHOLE else 0
+        work = shown.ns * len(masters) if shown and not is_unnamed(shown.names) else 0
     return bool(cause.loss <= _AT_ONCE * (len(masters) - 1) * work)
 
 
@@ -400,10 +409,13 @@ def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
     return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
 
 
-def _sentence(facts: RunFacts, cause: _Cause, culprits: str, place: str, *, is_io: bool) -> str:
+def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool) -> str:
     """The cause in words, for the loss behind them."""
+    culprits = ranks_text(facts.trace, cause.locations)
     if cause.kind == "imbalance":
-        return f"{culprits} take{'s' * (len(cause.locations) == 1)} longer in {place} than the others: "
+        does = "wait{} longer for threads in" if facts.for_thread[paths["region"][cause.path]] else "take{} longer in"
+        does = does.format("s" * (len(cause.locations) == 1))
+        return f"{culprits} {does} {place} than {_than(facts, paths, cause)}: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
         if _others_do_io(facts, cause):
@@ -412,6 +424,16 @@ def _sentence(facts: RunFacts, cause: _Cause, culprits: str, place: str, *, is_i
     if is_io:
         return f"ranks wait for each other's I/O, {place}: "
     return f"ranks take turns instead of working at once: {place} delays the next rank, "
+
+
+def _than(facts: RunFacts, paths: Table, cause: _Cause) -> str:
+    """The ranks that take less time in the place of an imbalance. Others may take as long: nobody waits for them."""
+    spent = facts.spent_in(facts.paths_named(facts.names(cause.path, paths)))
+    others = _without(facts.masters.values(), cause.locations)
+    least = spent[others].min(initial=0)
+    most = least + _AS_LONG * (spent[cause.locations].mean() - least)
+    less = [row for row in others if spent[row] < most]
+    return "the others" if cause.place or len(less) in (0, len(others)) else ranks_text(facts.trace, less)
 
 
 def _other_places_text(facts: RunFacts, paths: Table, cause: _Cause) -> str:
@@ -457,7 +479,7 @@ _WORDS = {
     "mpi_barrier_wait": "ranks wait {loss} in {place} for the last one",
     "mpi_wait_nxn": "ranks wait {loss} in {place} for the last one",
     "mpi_latebroadcast": "ranks wait {loss} in {place} for its root",
-    "mpi_earlyreduce": "the root waits {loss} in {place} for the first of the others",
+    "mpi_earlyreduce": "the root waits {loss} in {place} for the last of the others",
     "mpi_rma_lock_competition": "{place} waits {loss} for a lock that another process holds",
     "mpi_earlyscan": "ranks wait {loss} in {place} for the ranks before them",
 }

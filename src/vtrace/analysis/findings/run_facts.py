@@ -28,7 +28,13 @@ from vtrace.analysis.call_sites import in_headers
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
-from vtrace.analysis.findings.sleeping_calls import SleepingCall, is_for_interpreter, longer_sleep, longest_sleep
+from vtrace.analysis.findings.sleeping_calls import (
+    SleepingCall,
+    is_for_interpreter,
+    longer_sleep,
+    longest_sleep,
+    sleeping_call,
+)
 from vtrace.analysis.long_calls import LongCalls
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
@@ -395,7 +401,7 @@ class RunFacts:
     def longer_sleep(self, inside: Array, locations: Sequence[int], others: Sequence[int]) -> SleepingCall | None:
         """The call that sleeps longer on some locations than on others in call paths ((paths,) bool), if this is most
         of the difference there; without others the call with most of the time."""
-        ns = self._asleep_in(inside)
+        ns = self.asleep_in(inside)
         if not ns.any():
             return None
         spent = self.spent_in(inside)
@@ -407,23 +413,30 @@ class RunFacts:
     ) -> tuple[SleepingCall | None, float]:
         """The call that sleeps longest on some locations, by the mean of others, in call paths ((paths,) bool); the
         difference in ns."""
-        return longest_sleep(self.blocked, self._asleep_in(inside), locations, others)
+        return longest_sleep(self.blocked, self.asleep_in(inside), locations, others)
 
     def grown_sleep(
-        self, names: tuple[str, ...], location: int, windows: list[tuple[int, int]], *, usual: float, more: int
+        self, names: tuple[str, ...], location: int, windows: Sequence[tuple[int, int]], *, usual: float, growth: float
     ) -> SleepingCall | None:
-        """The call in a recorded call path that sleeps longer in some windows (begin, end; ns) on a location than in
-        the rest of the selection, if this explains most of a difference (more, ns). usual: as in SampledPlaces.grown.
-        """
-        inside = self.paths_named(names)
-        whole = self._asleep_in(inside) * (self.blocked.location == location)
-        if not whole.any():
+        """The call that sleeps longer in some windows (begin, end; ns) on a location than in the rest of the selection,
+        in a call path that names no function (is_unnamed), if this is most of the growth (ns). usual: see
+        SampledPlaces.grown."""
+        if not is_unnamed(names):
             return None
-        here = sum((self.blocked.within(*window) for window in windows), np.zeros(len(whole)))
-        grown = np.where(whole > 0, here * (1 + usual) - whole * usual, 0)
-        return longer_sleep(self.blocked, grown, [location], [], difference=more)
+        inside = np.sum([self.blocked.within(begin, end) for begin, end in windows], axis=0)
+        asleep = self.asleep_in(self.paths_named(names))
+        part = np.minimum(inside, asleep)
+        more = (1 + usual) * part - usual * asleep
+        return longer_sleep(self.blocked, more, [location], [], difference=growth)
 
-    def _asleep_in(self, inside: Array) -> Array:
+    def slept_in(self, call: SleepingCall, locations: Sequence[int]) -> float:
+        """The ns that locations sleep in a call, but for its line, outside of recorded calls."""
+        ns = self.asleep_in(self.paths_named(())) * np.isin(self.blocked.location, locations)
+        rows = np.flatnonzero(ns).tolist()
+        known = {site: sleeping_call(site) for site in {self.blocked.sites[at] for at in rows}}
+        return float(sum(ns[at] for at in rows if (one := known[self.blocked.sites[at]]) and one.names == call.names))
+
+    def asleep_in(self, inside: Array) -> Array:
         """(times,) ns of the sleep in these call paths that is not for another thread of the process."""
         ns = self.blocked.within(self.window.start, self.window.stop)
         found: Array = ns * ((self.path_of_blocked >= 0) & inside[self.path_of_blocked] & ~self.asleep_for_thread)
@@ -536,6 +549,12 @@ class RunFacts:
         """The processes of locations, ascending: ranks in a program with MPI."""
         process = self.trace.places.process[np.asarray(locations, np.int64)]
         return tuple(int(row) for row in np.unique(process) if row >= 0)
+
+
+def is_unnamed(names: tuple[str, ...]) -> bool:
+    """True for the time outside of recorded calls, and for functions that call all others: the code that takes the time
+    may be inlined there."""
+    return not names or names[-1] in ("main", "MAIN__", "<module>")
 
 
 def part_of(part: float, whole: float) -> float:

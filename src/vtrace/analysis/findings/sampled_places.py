@@ -67,10 +67,16 @@ class SampledPlaces:
         return self._place(found, weight)
 
     def grown(
-        self, around: tuple[str, ...], location: int, windows: list[tuple[int, int]], usual: float
+        self,
+        around: tuple[str, ...],
+        location: int,
+        windows: list[tuple[int, int]],
+        *,
+        usual: float,
+        sure: bool = False,
     ) -> SampledPlace | None:
         """The function that takes longer in some windows (begin, end; ns) on a location than in the rest of the
-        selection. usual: the number of iterations in the windows by those in the rest."""
+        selection. usual: the number of iterations in the windows by those in the rest. sure: only by the difference."""
         found, parts = self._inside(around), []
         for begin, end in windows:
             question = CostQuestion()
@@ -81,7 +87,7 @@ class SampledPlaces:
         rows = Table({name: np.concatenate([each[name] for each in every]) for name in ("path", "count", "ns")})
         weight = np.full(rows.rows, 1 + usual)
         weight[: whole.rows] = -usual
-        return self._place(rows, weight) or self._nearly_all(rows.take(weight > 0))
+        return self._place(rows, weight) or (None if sure else self._nearly_all(rows.take(weight > 0)))
 
     def regions_of(self, location: int) -> set[int]:
         """The functions in the samples of a location."""

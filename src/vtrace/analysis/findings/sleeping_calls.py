@@ -89,7 +89,8 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     own = [each for each in known if not _STARTS.match(each.function)] or known
     if not own:
         return None
-    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, tuple(each.function for each in own[:0:-1]))
+    callers = tuple(each.function for each in own[:0:-1] if not each.function.startswith("["))
+    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, callers)
 
 
 def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:

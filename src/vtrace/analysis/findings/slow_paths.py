@@ -20,6 +20,8 @@ _LOST = 0.5
 """Processes that lose this part of the largest loss of a process are compared."""
 _REASON = 0.1
 """A call path is no reason for a growth of which it has a smaller share."""
+_REPLACED = 0.5
+"""A call path with this part of an iteration takes most of it."""
 _TOGETHER = 20
 """Processes whose iterations begin and end in one twentieth of a usual iteration are read in one pass."""
 
@@ -29,7 +31,8 @@ class SlowPath:
     """locations: where the path took longer, the one with the most first. path (row of RunFacts.paths; 0 if only these
     iterations have the call, or for the time outside of recorded calls), its names. more: ns of all these iterations on
     the first location. begin, end: ns, of these iterations on the first location. master: the first location of the
-    process, whose iterations these are. for_thread: the path waits for other threads of the process."""
+    process, whose iterations these are. for_thread: the path waits for other threads of the process. is_other_code: the
+    call path that takes most of the other iterations is not in these."""
 
     locations: tuple[int, ...]
     path: int
@@ -39,12 +42,14 @@ class SlowPath:
     end: int
     master: int
     for_thread: bool = False
+    is_other_code: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Growth:
-    """A call path that took longer on a location. master: the first location of its process. works: no call that may
-    wait for others. for_thread: it may wait for other threads of the process."""
+    """The time of a call path on a location, by that in other iterations. master: the first location of its process.
+    works: no call that may wait for others. for_thread: it may wait for other threads of the process. is_absent: the
+    path takes most of the other iterations, and has no time in these."""
 
     location: int
     master: int
@@ -53,26 +58,27 @@ class _Growth:
     more: float
     works: bool
     for_thread: bool
+    is_absent: bool
     begin: int
     end: int
 
 
-def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) -> SlowPath:
+def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int, *, alike: int = 1) -> SlowPath:
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
     counts only if no other path is a reason (_REASON). Ranks that do not meet in each iteration are in other iterations
     at the same time, so each one is read in its own iterations. Where a first thread waits for others of its process,
-    the path is that of the thread that works longer."""
-    growths = [each for each in _growths(facts, iterations, first, last) if each.more > 0]
+    the path is that of the thread that works longer. alike: so many parts of the run are as slow, this one included:
+    the others are not usual."""
+    found = [*_growths(facts, iterations, first, last, alike=alike)]
+    growths = [each for each in found if each.more > 0]
     if not growths:
-        ends, master = (
-            (int(iterations.table["begin"][first]), int(iterations.table["end"][last])),
-            iterations.locations[0],
-        )
+        ends = int(iterations.table["begin"][first]), int(iterations.table["end"][last])
+        master = iterations.locations[0]
         return SlowPath(locations=(master,), path=0, names=(), more=0, begin=ends[0], end=ends[1], master=master)
     least = _REASON * max(each.more for each in growths)
     most = max(growths, key=lambda each: (each.works and each.more >= least, each.more, -each.location, each.names))
     if most.for_thread:
-        theirs = [each for each in _growths(facts, iterations, first, last, threads=True) if each.works]
+        theirs = [each for each in _growths(facts, iterations, first, last, alike=alike, threads=True) if each.works]
         longest = max(theirs, key=lambda each: each.more, default=most)
         most = longest if longest.more >= _LOST * most.more else most
     same = [each for each in growths if each.names == most.names and each.more >= _LOST * most.more]
@@ -80,11 +86,12 @@ def slow_path(facts: RunFacts, iterations: Iterations, first: int, last: int) ->
     return SlowPath(
         locations=tuple(each.location for each in same), path=most.path, names=most.names, more=int(most.more),
         begin=most.begin, end=most.end, master=most.master, for_thread=most.for_thread,
+        is_other_code=any(each.is_absent and each.works for each in found),
     )  # fmt: skip
 
 
 def _growths(
-    facts: RunFacts, iterations: Iterations, first: int, last: int, *, threads: bool = False
+    facts: RunFacts, iterations: Iterations, first: int, last: int, *, alike: int, threads: bool = False
 ) -> Iterator[_Growth]:
     """The growths of the processes' first threads; threads: of their other threads."""
     process, masters = facts.trace.places.process, iterations.locations
@@ -96,14 +103,19 @@ def _growths(
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
         n = part.numbers
         outside = end - begin - add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
-        for (location, names), (ns, row) in _by_name(part, [*number], outside).items():
+        inside = _by_name(part, [*number], outside)
+        for location, names in {**inside, **{key: 0 for key in whole if key[0] in number}}:
+            ns, row = inside.get((location, names), (0, -1))
             here = np.count_nonzero(iterations.times[first : last + 1, number[location]] >= 0)
             usual, path = whole.get((location, names), (0, 0))
-            more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
+            others = max(1, counts[number[location]] - alike * here)
+            expected = max(0, usual - alike * ns) * here / others
+            tree, at = (part, row) if row >= 0 else (facts, path)
+            works = not tree.waiting[at]
             yield _Growth(
-                location=location, master=masters[number[location]], path=path, names=names, more=more,
-                works=not part.waiting[row], for_thread=bool(part.for_thread[part.paths["region"][row]]),
-                begin=begin, end=end,
+                location=location, master=masters[number[location]], path=path, names=names, more=ns - expected,
+                works=works, for_thread=bool(tree.for_thread[tree.paths["region"][at]]),
+                is_absent=not ns and expected >= _REPLACED * here * iterations.median, begin=begin, end=end,
             )  # fmt: skip
 
 

@@ -17,11 +17,12 @@ from vtrace.io.archive.reader_abi import ROLES, CommFields
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_EPOCHS = {
-    role: re.compile(rf"mpi_win_{call}(_c|_f08|_f08ts)?_*$")
-    for role, call in (("POST", "post"), ("START", "start"), ("COMPLETE", "complete"), ("WAIT", "(wait|test)"))
-}
-"""Roles of MPI's functions for epochs of windows, and their names."""
+_ROLES = {
+    role: re.compile(rf"mpi_{call}(_c|_f08|_f08ts)?_*$")
+    for role, call in (("POST", "win_post"), ("START", "win_start"), ("COMPLETE", "win_complete"),
+                       ("WAIT", "win_(wait|test)"), ("PROBE", "m?probe"))
+}  # fmt: skip
+"""Roles of MPI's functions for epochs of windows and for probes, and their names."""
 
 
 def roles(trace: Source) -> Array:
@@ -34,7 +35,7 @@ def roles(trace: Source) -> Array:
     last = (trace.regions["activity"] == ends) & np.array(["session" not in name for name in names], bool)
     if not np.any(trace.groups["creator"] >= 0):
         found |= np.where(last, ROLES["FINALIZE"], 0)
-    for role, pattern in _EPOCHS.items():
+    for role, pattern in _ROLES.items():
         found |= np.where([bool(pattern.search(name)) for name in names], ROLES[role], 0)
     return found.astype(np.uint8)
 
