@@ -47,10 +47,11 @@ first checkpoint of each block (int64, ns)."""
 _OWN: Prototypes = {
     "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p])
 }
-_PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
+_PER_LEVEL, _KEPT_FRAMES = 1 << 40, 2048
+_KEPT_BLOCKS = 48 << 20
+"""Bytes of the blocks of checkpoints in memory: enough for those of about 1000 M events."""
 FRAME = 1 << 15
 """Bytes of tiles after which the next tile starts a new frame."""
-Kept = TypeVar("Kept")
 Unpacked = TypeVar("Unpacked")
 _REMEDY = "remove the file; vtrace rebuilds the tiles"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
@@ -127,6 +128,7 @@ class TileFile:
         self._times: dict[int, Array] = {}
         self._levels: dict[int, list[int]] = {}
         self._blocks: dict[tuple[int, int], CheckpointBlock] = {}
+        self._bytes_of_blocks = 0
         self._frames: dict[int, bytes] = {}
         self._lock = Lock()
         self._thread = local()
@@ -216,7 +218,9 @@ class TileFile:
         if frame is None:
             frame = self._frame(place, FRAME + _LARGEST)
             with self._lock:
-                _put(self._frames, offset, frame, _KEPT_FRAMES)
+                self._frames[offset] = frame
+                if len(self._frames) > _KEPT_FRAMES:
+                    del self._frames[next(iter(self._frames))]
         return self._unpacked(place, frame, lambda text: _columns(text, self._columns))
 
     def _read(self, place: int, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
@@ -273,16 +277,18 @@ class TileFile:
             found = self._read(place, CheckpointBlock)
             if len(found) < CHECKPOINT_BLOCK and number + 1 < len(self.block_times(row)):
                 raise _damage()
-            with self._lock:
-                _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
+            self._keep_block((row, number), found)
         return found
 
-
-def _put(kept: dict[Kept, Unpacked], key: Kept, value: Unpacked, most: int) -> None:
-    """Keeps a value, and drops the oldest one if there are too many."""
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
+    def _keep_block(self, key: tuple[int, int], block: CheckpointBlock) -> None:
+        """Keeps a block, and drops the oldest ones if there are too many bytes."""
+        with self._lock:
+            if key in self._blocks:  # another thread has read the block meanwhile
+                return
+            self._blocks[key] = block
+            self._bytes_of_blocks += block.nbytes
+            while self._bytes_of_blocks > _KEPT_BLOCKS and len(self._blocks) > 1:
+                self._bytes_of_blocks -= self._blocks.pop(next(iter(self._blocks))).nbytes
 
 
 def _damage() -> TileDamageError:
