@@ -3,7 +3,8 @@
 tiles.data with the tiles.
 
 tiles.data is: MAGIC; the archive's identity (32 characters); frames of zstd with checksums. The text of a frame has
-tiles of one row, one after the other, up to about FRAME bytes: mostly of one level, which a picture needs together.
+tiles one after the other, up to about FRAME bytes: of one row, mostly of one level, which a picture needs together; or
+all tiles of rows with few tiles.
 csrc/kernels/tiles.h describes the bytes of a tile.
 """
 
