@@ -53,6 +53,24 @@ struct vt_tile {
     uint32_t level, number; /* number: of the tile in its level */
 };
 
+/* A tile of a location as a part of a wider tile, of a row of several locations. */
+struct vt_tile_part {
+    uint64_t text; /* address of its bytes */
+    uint64_t bytes;
+    uint64_t sum; /* number of the row's sums */
+    uint64_t row; /* the location's first row of candidates */
+    uint64_t part, joins; /* number of the tile among those that are joined; bins, as many as tiles, that become one */
+};
+
+/* Sums of rows, [rows][columns][VT_TILE_BINS], with the deepest stack in place of a sum, for the columns from
+   VT_TILE_EVENTS on; the regions and times of each location, 2 * joins rows of VT_TILE_BINS: all largest ones, then all
+   second ones. The caller sets all values to 0 first. */
+struct vt_tile_sums {
+    uint64_t *sums;
+    int64_t *regions;
+    double *times;
+};
+
 /* Sums of a bin over all regions. */
 struct vt_bin_sums {
     uint64_t rest, events, depth, classes[VT_TILE_CLASSES];
@@ -93,6 +111,8 @@ VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay)
 VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
 /* Reads a tile of `columns` columns into values [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
+/* Adds tiles to the sums of rows. Returns 0 for damage. */
+VT_EXPORT int vt_tiles_sum(const struct vt_tile_part *parts, uint64_t n, uint64_t columns, struct vt_tile_sums *to);
 /* Returns the finest level of a location with this number of events that lasts `end` ns; limits end. */
 VT_EXPORT uint64_t vt_tiles_level(uint64_t events, int64_t *end);
 /* Adds the next finest bin of a row that is not a location. */

@@ -198,6 +198,12 @@ def test_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, si
         assert {file.name: file.read_bytes() for file in folder.iterdir()} == expected
 
 
+def test_rows_with_few_tiles_share_frames(tmp_path: Path) -> None:
+    index = opened(vtrace.open(some_archive(tmp_path / "a.trace", 2)))._index
+    assert index.row.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert len(set(index.offset.tolist())) == 1
+
+
 def test_parts_of_a_level(tmp_path: Path) -> None:
     trace = vtrace.open(some_archive(tmp_path / "a.trace", MANY_BINS))
     tiles = opened(trace)
@@ -279,7 +285,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("most", "said"), [(100, "no room for the tiles"), (250, "bundles cannot be"), (550, "tiles cannot")]
+    ("most", "said"), [(100, "no room for the tiles"), (280, "bundles cannot be"), (550, "tiles cannot")]
 )
 def test_a_full_disk(tmp_path: Path, most: int, said: str) -> None:
     """One line, and no file of tiles is left. most: bytes of a file."""

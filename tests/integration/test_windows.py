@@ -126,3 +126,17 @@ def test_checkpoints_of_any_distance(tmp_path: Path, monkeypatch: pytest.MonkeyP
             mine, theirs = getattr(first, name), getattr(second, name)
             assert {k: v.tolist() for k, v in mine.items()} == {k: v.tolist() for k, v in theirs.items()}
     assert with_tiles.window(rows, 0, trace.duration, limit=10).skipped == [1, 2]
+
+
+def test_a_limit_of_blocks_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows are the same when blocks of checkpoints are dropped and read again."""
+    trace = vtrace.open(some_archive(tmp_path / "a.trace", MANY_BINS))
+    tiles = opened(trace)
+    unlimited = WindowReader(trace, opened(trace))
+    monkeypatch.setattr("vtrace.io.sidecar.tile_file._KEPT_BLOCKS", 1)
+    limited, rows = WindowReader(trace, tiles), range(trace.locations.rows)
+    for start, stop in windows(trace.duration, 5):
+        first, second = (reader.window(rows, start, stop).calls for reader in (limited, unlimited))
+        assert {k: v.tolist() for k, v in first.items()} == {k: v.tolist() for k, v in second.items()}
+    assert len(tiles._blocks) == 1
+    assert tiles._bytes_of_blocks == sum(block.nbytes for block in tiles._blocks.values())

@@ -50,6 +50,7 @@ class Replay:
         if not self._pointer:
             raise MemoryError
         self.fields = self._pointer.contents
+        self._checkpoints = ctypes.cast(self.fields.checkpoints, ctypes.POINTER(Checkpoints)).contents
         self.fields.from_, self.fields.to = start, stop
         self._marks = trace.marks
         self.fields.mark_of = self._marks.ctypes.data
@@ -167,9 +168,14 @@ class Replay:
         """The open calls, the outermost first: CHECKPOINT_CALL, a view."""
         return view(self.fields.stack, self.fields.depth, CHECKPOINT_CALL)
 
+    @property
+    def checkpoints_count(self) -> int:
+        """The number of checkpoints that are not dropped yet."""
+        return int(self._checkpoints.count)
+
     def checkpoints(self) -> tuple[Array, Array]:
         """The checkpoints that are not dropped yet, and their calls: CHECKPOINT, CHECKPOINT_CALL, views."""
-        found = ctypes.cast(self.fields.checkpoints, ctypes.POINTER(Checkpoints)).contents
+        found = self._checkpoints
         return view(found.list, found.count, CHECKPOINT), view(found.calls, found.ncalls, CHECKPOINT_CALL)
 
     def drop_checkpoints(self, count: int, calls: int) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from vtrace.analysis.activity import waits
 from vtrace.analysis.table import Array
 from vtrace.io.sidecar.tile_file import BINS, COLUMN, TileFile
 from vtrace.timeline.answers import pack
+from vtrace.timeline.tile_sums import TileSums
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -23,8 +25,7 @@ NO_LEVEL = 63
 _FEW = 8
 """With more candidates for the top region of a bin, the largest candidate is taken, not the largest sum."""
 _TOGETHER = 128
-"""Candidates in tiles that become shares at once."""
-_CANDIDATES = [COLUMN[name] for name in ("REGION", "SECOND", "TIME", "SECOND_TIME")]
+"""Locations whose tiles are read at once, and candidates in tiles that become shares at once."""
 
 
 class RowTiles:
@@ -35,8 +36,8 @@ class RowTiles:
 
     def __init__(self, trace: Source, tiles: TileFile) -> None:
         self._tiles = tiles
-        self._levels = [tiles.levels(row) for row in range(trace.locations.rows)]
-        self.finest = np.array([levels[0] if levels else NO_LEVEL for levels in self._levels], np.int64)
+        levels = [tiles.levels(row) for row in range(trace.locations.rows)]
+        self.finest = np.array([each[0] if each else NO_LEVEL for each in levels], np.int64)
         regions = trace.regions
         waiting = np.where(waits(regions["name"].tolist(), regions["activity"]), regions["class"].astype(int) + 1, 0)
         self._waits = np.append(0, waiting)  # by 1 + region: 1 + class of a region that waits, 0 of others
@@ -57,41 +58,33 @@ class RowTiles:
         """The columns of answer for several tiles (level, number). Small locations have all their tiles in a frame of
         the file, so all tiles of a row are made together."""
         found, sums = [_Cells(len(rows), len(self._tiles.classes)) for _ in tiles], _Sums(self._waits)
-        for at, locations in enumerate(rows):
+        for first, last in _pieces([len(each) for each in rows]):
             if not wanted():
                 break
             for cells, (level, number) in zip(found, tiles, strict=True):
-                self._add(sums, cells, at, locations, level=level, number=number)
+                self._add(sums, cells, rows[first:last], first, level=level, number=number)
         sums.share_out()
         return [cells.columns() for cells in found]
 
-    def _add(self, sums: _Sums, cells: _Cells, at: int, locations: Array, *, level: int, number: int) -> None:
-        """Sums the tiles of a row's locations."""
-        total: Array | None = None
-        candidates = list[Array]()
-        for row in locations.tolist():
-            if (bins := self._bins(row, level, number)) is None:
-                continue
-            candidates.append(bins[_CANDIDATES].reshape(4, BINS, -1).transpose(0, 2, 1).reshape(2, -1, BINS))
-            depth, joined = bins[COLUMN["DEPTH"]], bins
-            while joined.shape[1] > BINS:
-                joined, depth = joined[:, ::2] + joined[:, 1::2], np.maximum(depth[::2], depth[1::2])
-            if total is not None:
-                joined, depth = total + joined, np.maximum(total[COLUMN["DEPTH"]], depth)
-            joined[COLUMN["DEPTH"]] = depth
-            total = joined
-        if total is not None:
-            shared = candidates[0] if len(candidates) == 1 else np.concatenate(candidates, axis=1)
-            sums.add(cells, at, total, shared, len(locations) * float(1 << level))
+    def _add(
+        self, sums: _Sums, cells: _Cells, rows: list[Array], first: int, *, level: int, number: int
+    ) -> None:  # fmt: skip
+        """Sums the tiles of the locations of rows. first: the number of the first row in cells."""
+        found = TileSums(self._tiles, rows, level, number)
+        for row, (begin, end) in enumerate(pairwise(found.candidates)):
+            if begin < end:
+                candidates = found.regions[begin:end], found.times[begin:end]
+                sums.add(cells, first + row, found.sums[row], candidates, len(rows[row]) * float(1 << level))
 
-    def _bins(self, row: int, level: int, number: int) -> Array | None:
-        """The bins of a location's tile, from the next finer level that the location has, so each may be several; None:
-        no tile."""
-        known = next((each for each in reversed(self._levels[row]) if each <= level), None)
-        if known is None:
-            return None
-        joins = 1 << (level - known)
-        return self._tiles.whole_tiles(row, known, number * joins, joins)
+
+def _pieces(sizes: list[int]) -> Iterator[tuple[int, int]]:
+    """Splits rows of some locations each into runs of about _TOGETHER locations."""
+    first = size = 0
+    for row, own in enumerate(sizes):
+        size += own
+        if size >= _TOGETHER or row + 1 == len(sizes):
+            yield first, row + 1
+            first, size = row + 1, 0
 
 
 class _Cells:
@@ -117,11 +110,14 @@ class _Sums:
     def __init__(self, waits: Array) -> None:
         self._waits, self._waiting, self._size = waits, defaultdict[int, list[_Sum]](list), 0
 
-    def add(self, cells: _Cells, at: int, total: Array, candidates: Array, whole: float) -> None:  # noqa: PLR0917
-        """Adds a tile of a row. total: the columns; candidates: (2, n, BINS) regions and their times; whole: ns of a
+    def add(  # noqa: PLR0917
+        self, cells: _Cells, at: int, total: Array, candidates: tuple[Array, Array], whole: float
+    ) -> None:
+        """Adds a tile of a row. total: the columns; candidates: regions and their times, (n, BINS) each; whole: ns of a
         bin."""
-        self._waiting[candidates.shape[1]].append(_Sum(cells, at, total, candidates, whole))
-        self._size += candidates.shape[1]
+        count = len(candidates[0])
+        self._waiting[count].append(_Sum(cells, at, total, candidates, whole))
+        self._size += count
         if self._size >= _TOGETHER:
             self.share_out()
 
@@ -134,16 +130,16 @@ class _Sums:
 
     def _share(self, sums: list[_Sum]) -> None:
         """Sums with the same number of candidates."""
-        total, candidates = np.stack([each.total for each in sums]), np.stack([each.candidates for each in sums])
+        total = np.stack([each.total for each in sums])
         whole = np.array([each.whole for each in sums]).reshape(-1, 1, 1)
-        regions, times = candidates[:, 0], candidates[:, 1].astype(np.float64)
+        regions, times = (np.stack([each.candidates[n] for each in sums]) for n in range(2))
         classes = _shares(total[:, COLUMN["FIRST_CLASS"] :], whole)
         events, depth = (
             np.minimum(total[:, COLUMN[name]], most) for name, most in (("EVENTS", 2**32 - 1), ("DEPTH", 255))
         )
         region, top = _top(regions, times)
         share, waited = _shares(top, whole[:, 0]), np.zeros_like(classes)
-        kinds = self._waits[regions.astype(np.int64)]
+        kinds = self._waits[regions]
         for kind in np.flatnonzero(np.bincount(kinds[kinds > 0])).tolist():
             own = _shares(np.where(kinds == kind, times, 0).sum(axis=1), whole[:, 0])
             waited[:, kind - 1] = np.minimum(own, classes[:, kind - 1])  # less where a helper thread of MPI waits
@@ -158,7 +154,7 @@ class _Sum(NamedTuple):
     cells: _Cells
     row: int
     total: Array
-    candidates: Array
+    candidates: tuple[Array, Array]
     whole: float
 
 

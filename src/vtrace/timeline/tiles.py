@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from threading import Lock, local
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,15 @@ _ENOUGH = 1 << 20
 """Bytes of finished tiles that a location packs at once."""
 
 
+class _Frame(NamedTuple):
+    """A frame in scratch. rows, texts: the row and the _TILE of each of its entries, also for checkpoints."""
+
+    rows: Array
+    texts: Array
+    offset: int
+    bytes: int
+
+
 def finest_level(events: int, end: int) -> int:
     """The finest level of a location with this number of events; end: ns from the start to the end of the trace."""
     return int(_library().vt_tiles_level(events, ctypes.byref(_i64(end))))
@@ -50,8 +60,11 @@ def finest_level(events: int, end: int) -> int:
 def event_count(trace: Source, location: int) -> int:
     """About the number of events of a location. The number in the definitions may be wrong, or 0, as other tools write
     it: the location's file has at least one byte for each event, and about ten."""
-    size = trace.bytes_of(location)
-    return min(int(trace.locations["events"][location]) or size // 10, size)
+    return _count(int(trace.locations["events"][location]), trace.bytes_of(location))
+
+
+def _count(known: int, size: int) -> int:
+    return min(known or size // 10, size)
 
 
 class _LocationTiles(Part):
@@ -81,7 +94,7 @@ class _LocationTiles(Part):
 
     def _keep_checkpoints(self, replay: Replay, whole: bool) -> None:
         """Stores the blocks of checkpoints so far. whole: stores full blocks only."""
-        while count := len(replay.checkpoints()[0]):
+        while count := replay.checkpoints_count:
             if whole and count < CHECKPOINT_BLOCK:
                 return
             count = min(count, CHECKPOINT_BLOCK)
@@ -108,18 +121,20 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
     ) -> None:
         """sizes_known: False for an archive that is being written: its files do not have their final sizes."""
         super().__init__()
-        self._sizes_known = sizes_known
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
         self._lock, self._local = Lock(), local()
         new = lambda: _library().vt_tiles_new(trace.regions.rows, self._classes)  # noqa: E731
         self._spares = Spares(new, _library().vt_tiles_free)
-        self._frames: list[tuple[int, int, int, Array]] = []
-        """Row, offset, bytes and texts of each frame: _TILE, also for checkpoints."""
+        self._frames: list[_Frame] = []
+        self._small: list[_Frame] = []
+        """Texts of rows with few tiles, not compressed."""
         self._source, self._used = trace, 0
+        self._known: list[int] = trace.locations["events"].tolist()
         rows = range(trace.locations.rows)
-        sizes = [trace.bytes_of(row) for row in rows] if sizes_known else trace.locations["events"].tolist()
+        sizes = [trace.bytes_of(row) for row in rows] if sizes_known else self._known
+        self._events = [*map(_count, self._known, sizes)] if sizes_known else self._known
         self.groups = GroupTiles(trace, sizes, self._keep_group)
 
     def part(self, trace: Source, location: int) -> _LocationTiles:
@@ -133,9 +148,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         """A struct vt_pyramid for a location."""
         found = self._spares.take()
         found.contents.want_overview = 1
-        known = int(self._source.locations["events"][location])
-        events = event_count(self._source, location) if self._sizes_known else known
-        _library().vt_tiles_begin(found, events, self._source.duration)
+        _library().vt_tiles_begin(found, self._events[location], self._source.duration)
         return found
 
     def _keep_group(self, row: int, sums: Any) -> None:
@@ -148,7 +161,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         """Returns the pyramid of a finished location."""
         self._spares.give_back(pyramid)
         with self._lock:
-            self._progress(int(self._source.locations["events"][location]))
+            self._progress(self._known[location])
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
         """Stores the finished tiles of a location as frames of about FRAME bytes. Each _ENOUGH bytes of tiles are
@@ -158,7 +171,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         tiles = view(fields.tiles, fields.ntiles, _TILE)
         data = view(fields.bytes, fields.nbytes, np.uint8).data
         if whole and 0 < fields.nbytes <= FRAME:  # most locations have few events
-            self._keep_tiles(location, _by_level(tiles), data)
+            self._write(self._small, np.full(len(tiles), location), tiles.copy(), data.tobytes())
             _library().vt_tiles_drop(pyramid, len(tiles))
             return
         ends = tiles["offset"] + tiles["bytes"]
@@ -183,30 +196,54 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
     def _keep_tiles(self, location: int, tiles: Array, data: memoryview) -> None:
         """Stores a frame of tiles."""
         places = zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
-        self._keep(location, tiles, b"".join([data[at : at + size] for at, size in places]))
+        self._keep(np.full(len(tiles), location), tiles, b"".join([data[at : at + size] for at, size in places]))
 
     def keep_block(self, location: int, level: int, number: int, text: bytes) -> None:
         """Stores a frame with one block of checkpoints."""
-        self._keep(location, np.array([(0, len(text), level, number)], _TILE), text)
+        self._keep(np.array([location]), np.array([(0, len(text), level, number)], _TILE), text)
 
-    def _keep(self, location: int, texts: Array, data: bytes) -> None:
-        """Stores a frame. texts: its entries, of type _TILE."""
+    def _keep(self, rows: Array, texts: Array, data: bytes) -> None:
+        """Stores a frame. texts: its entries, of type _TILE; rows: the row of each."""
         import zstandard
 
         if (packer := getattr(self._local, "packer", None)) is None:
             packer = self._local.packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        frame = packer.compress(data)
+        self._write(self._frames, rows, texts, packer.compress(data))
+
+    def _write(self, frames: list[_Frame], rows: Array, texts: Array, data: bytes) -> None:
         with self._lock:
-            self._scratch.write(frame)
-            self._frames.append((location, self._used, len(frame), texts))
-            self._used += len(frame)
+            self._scratch.write(data)
+            frames.append(_Frame(rows, texts, self._used, len(data)))
+            self._used += len(data)
+
+    def _pack_small(self) -> None:
+        """Stores the texts of rows with few tiles: those that follow each other share frames of about FRAME bytes."""
+        self._scratch.flush()
+        left, size = list[_Frame](), 0
+        for each in sorted(self._small, key=lambda each: int(each.rows[0])):
+            left.append(each)
+            size += each.bytes
+            if size >= FRAME:
+                self._share_frame(left)
+                left, size = [], 0
+        if left:
+            self._share_frame(left)
+        self._small.clear()  # a second answer finds the frames
+
+    def _share_frame(self, parts: list[_Frame]) -> None:
+        data = [os.pread(self._scratch.fileno(), each.bytes, each.offset) for each in parts]
+        rows, texts = np.concatenate([each.rows for each in parts]), joined([each.texts for each in parts], _TILE)
+        self._keep(rows, texts, b"".join(data))
 
     def answer(self) -> TileIndex:
         self._spares.free()
-        counts = np.array([len(texts) for _, _, _, texts in self._frames], np.int64)
-        frames = np.array([frame[:3] for frame in self._frames], np.uint64).reshape(-1, 3)
-        row, offset, size = np.repeat(frames, counts, axis=0).T
-        texts = joined([texts for _, _, _, texts in self._frames], _TILE)
+        self._pack_small()
+        frames = self._frames
+        counts = np.array([len(each.texts) for each in frames], np.int64)
+        places = np.array([(each.offset, each.bytes) for each in frames], np.uint64).reshape(-1, 2)
+        offset, size = np.repeat(places, counts, axis=0).T
+        row = np.concatenate([*(each.rows for each in frames), np.empty(0, np.int64)]).astype(np.uint64)
+        texts = joined([each.texts for each in frames], _TILE)
         level, number = (texts[name].astype(np.uint64) for name in ("level", "number"))
         ends = np.append(0, np.cumsum(texts["bytes"], dtype=np.uint64)).astype(np.uint64)
         at = ends[:-1] - np.repeat(ends[np.cumsum(counts) - counts], counts)

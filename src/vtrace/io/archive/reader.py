@@ -94,7 +94,7 @@ class Reader:
             self._otf2.Reader_SelectLocation(self._handle, location)
         self._open = False
         self._defined: set[int] = set()
-        """Locations whose local definitions were read: OTF2 refuses a second mapping."""
+        """Locations whose local definitions were read, or looked for: OTF2 refuses a second mapping."""
 
     def _check_files(self, locations: Sequence[int]) -> None:
         """Raises FormatError for a pipe or device in place of a file: libotf2 would read it forever. Missing files are
@@ -262,8 +262,9 @@ class Reader:
             self._definition_files = otf2.Reader_OpenDefFiles(self._handle) == 0
             self.check(otf2.Reader_OpenEvtFiles(self._handle))
             self._open = True
-        if self._definition_files and location not in self._defined and self._has_definitions(location):
-            self._defined.add(location)
+        is_new = self._definition_files and location not in self._defined
+        self._defined.add(location)
+        if is_new and self._has_definitions(location):
             definitions = otf2.Reader_GetDefReader(self._handle, location)
             if definitions:
                 code = otf2.Reader_ReadAllLocalDefinitions(self._handle, definitions, ctypes.byref(count))

@@ -20,6 +20,8 @@ from vtrace.io.common.arrays import Array
 _CHECKPOINT = {"number": np.uint64, "time": np.int64, "depth": np.uint32, "common": np.uint32}
 _CALL = {"enter": np.int64, "number": np.uint64, "inside": np.int64, "flushed": np.int64, "region": np.uint32}
 _ROW = [sum(np.dtype(kind).itemsize for kind in columns.values()) for columns in (_CHECKPOINT, _CALL)]
+_OBJECTS = 80
+"""Bytes of a checkpoint's objects besides those of the block's text."""
 LARGEST = 1 << 28
 """The most bytes of a block."""
 
@@ -39,8 +41,8 @@ def _differences(values: Array) -> Array:
 
 
 class CheckpointBlock:
-    """A block. number: (checkpoints,) the number of the event after each checkpoint; time: of the event before, ns.
-    Calls stay packed, since a window needs one stack of many."""
+    """A block. number: (checkpoints,) the number of the event after each checkpoint; time: of the event before, ns;
+    nbytes: its memory, about. Calls stay packed, since a window needs one stack of many."""
 
     def __init__(self, text: bytes) -> None:
         """text: of pack. Raises ValueError for damage."""
@@ -55,6 +57,7 @@ class CheckpointBlock:
             raise ValueError("depths")
         if self._ends[-1:] != [counts[1]][: counts[0]] or (counts[1] and not counts[0]):
             raise ValueError("calls")
+        self.nbytes = len(text) + counts[0] * _OBJECTS
         self.number, self.time = (checkpoints[name].cumsum(dtype=_CHECKPOINT[name]) for name in ("number", "time"))
 
     def __len__(self) -> int:

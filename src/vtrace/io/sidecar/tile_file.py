@@ -3,7 +3,8 @@
 tiles.data with the tiles.
 
 tiles.data is: MAGIC; the archive's identity (32 characters); frames of zstd with checksums. The text of a frame has
-tiles of one row, one after the other, up to about FRAME bytes: mostly of one level, which a picture needs together.
+tiles one after the other, up to about FRAME bytes: of one row, mostly of one level, which a picture needs together; or
+all tiles of rows with few tiles.
 csrc/kernels/tiles.h describes the bytes of a tile.
 """
 
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
@@ -21,7 +23,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, TileDamageError
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK
-from vtrace.io.common.arrays import Array
+from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.common.schema import Prototypes, Schema, declare, library
 from vtrace.io.local.heads import open_file
 from vtrace.io.sidecar import sidecar
@@ -47,10 +49,14 @@ first checkpoint of each block (int64, ns)."""
 _OWN: Prototypes = {
     "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p])
 }
-_PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
+_LEVEL, _ROW = 1 << 32, 1 << 40
+"""A tile's key is row * _ROW + level * _LEVEL + number."""
+_LEVELS = _ROW // _LEVEL
+_KEPT_FRAMES = 2048
+_KEPT_BLOCKS = 48 << 20
+"""Bytes of the blocks of checkpoints in memory: enough for those of about 1000 M events."""
 FRAME = 1 << 15
 """Bytes of tiles after which the next tile starts a new frame."""
-Kept = TypeVar("Kept")
 Unpacked = TypeVar("Unpacked")
 _REMEDY = "remove the file; vtrace rebuilds the tiles"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
@@ -123,14 +129,14 @@ class TileFile:
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
         self.bundles = self.bands = self.counters = self.samples = sidecar.SidecarTable({})
-        self._keys = index.level * _PER_LEVEL + index.number
+        self._keys = index.row * _ROW + index.level * _LEVEL + index.number
+        self._levels = distinct(self._keys[index.level < BLOCKS] // _LEVEL)  # row * _ROW / _LEVEL + level
         self._times: dict[int, Array] = {}
-        self._levels: dict[int, list[int]] = {}
         self._blocks: dict[tuple[int, int], CheckpointBlock] = {}
+        self._bytes_of_blocks = 0
         self._frames: dict[int, bytes] = {}
         self._lock = Lock()
         self._thread = local()
-        self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
 
     @classmethod
     def open(cls, archive: Path, of: str) -> TileFile | None:
@@ -172,52 +178,70 @@ class TileFile:
 
     def levels(self, row: int) -> list[int]:
         """The levels of a location's tiles, the finest first; none for a location without tiles."""
-        if row + 1 >= len(self._first):
-            return []
-        if row not in self._levels:
-            found = np.unique(self._keys[self._first[row] : self._first[row + 1]] // _PER_LEVEL)
-            self._levels[row] = [level for level in found.tolist() if level not in (BLOCKS, BLOCK_TIMES)]
-        return self._levels[row]
+        first, last = self._levels.searchsorted([row * _LEVELS, (row + 1) * _LEVELS]).tolist()
+        found: list[int] = (self._levels[first:last] % _LEVELS).tolist()
+        return found
+
+    def next_finer(self, rows: Array, level: int) -> Array:
+        """The coarsest of the levels of each location that is not coarser than a level, -1: none."""
+        places = self._levels.searchsorted(rows * _LEVELS + level, "right") - 1
+        found = np.append(self._levels, -1)[places]
+        known: Array = np.where(found // _LEVELS == rows, found % _LEVELS, -1)
+        return known
 
     def bins(self, row: int, level: int, first: int, stop: int) -> Array:
         """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.
 
         columns: those of COLUMN. Raises FormatError."""
-        places = self._places(row, level, max(first, 0) // BINS, min(-(-stop // BINS), _PER_LEVEL))
+        places = self._places(row, level, max(first, 0) // BINS, -(-stop // BINS))
         parts = [np.empty((self._columns, 0), np.uint64)]
         for place, base in places:
             whole, bins = self._tile(place)
             parts.append(whole[:, :bins][:, max(0, first - base) : max(0, stop - base)])
         return np.concatenate(parts, axis=1)
 
-    def whole_tiles(self, row: int, level: int, first: int, count: int) -> Array | None:
-        """(columns, count * BINS) uint64: the bins of so many tiles of a location from the number `first` on, 0 where
-        there are none. None: none of these tiles exists. Raises FormatError."""
-        places = self._places(row, level, min(first, _PER_LEVEL), min(first + count, _PER_LEVEL))
-        if count == 1 and places:
-            return self._tile(places[0][0])[0]
-        found = np.zeros((self._columns, count * BINS), np.uint64)
-        for place, base in places:
-            found[:, base - first * BINS :][:, :BINS] = self._tile(place)[0]
-        return found if places else None
+    def find(self, rows: Array, levels: Array, numbers: Array) -> Array:
+        """The places in the index of tiles of locations, -1: there is no such tile."""
+        is_number = numbers < _LEVEL
+        wanted = rows * _ROW + levels * _LEVEL + np.where(is_number, numbers, 0)
+        places = self._keys.searchsorted(wanted)
+        known: Array = np.where(is_number & (np.append(self._keys, -1)[places] == wanted), places, -1)
+        return known
+
+    @contextmanager
+    def texts(self, places: Array) -> Iterator[tuple[Array, Array]]:
+        """The addresses and lengths of the bytes of tiles, which stay in memory inside. Raises FormatError."""
+        at, size, offset = (column[places] for column in (self._index.at, self._index.size, self._index.offset))
+        firsts = np.flatnonzero(np.append(True, offset[1:] != offset[:-1])[: len(offset)])
+        texts = [self._text(place) for place in places[firsts].tolist()]
+        counts = np.diff(firsts, append=len(places))
+        if np.any(at + size > np.repeat([*map(len, texts)], counts)):
+            raise damage()
+        begins = [ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value for text in texts]
+        yield np.repeat(np.array(begins, np.uint64), counts) + at.astype(np.uint64), size.astype(np.uint64)
 
     def _places(self, row: int, level: int, first: int, stop: int) -> list[tuple[int, int]]:
         """The tiles of a location with numbers from first on, before stop: places in the index, and first bins."""
-        begin, end = self._first[row : row + 2].tolist()
-        keys = [level * _PER_LEVEL + number for number in (first, stop)]
-        places = begin + self._keys[begin:end].searchsorted(keys)
-        return [(place, int(self._index.number[place]) * BINS) for place in range(*places.tolist())]
+        keys = [row * _ROW + level * _LEVEL + min(number, _LEVEL) for number in (first, stop)]
+        places = range(*self._keys.searchsorted(keys).tolist())
+        return [(place, int(self._index.number[place]) * BINS) for place in places]
 
     def _tile(self, place: int) -> tuple[Array, int]:
         """(columns, BINS) the bins of a tile, and their number; those beyond are 0."""
+        return self._unpacked(place, self._text(place), lambda text: _columns(text, self._columns))
+
+    def _text(self, place: int) -> bytes:
+        """The text of a tile's frame. Raises FormatError."""
         offset = int(self._index.offset[place])
         with self._lock:
             frame = self._frames.get(offset)
         if frame is None:
             frame = self._frame(place, FRAME + _LARGEST)
             with self._lock:
-                _put(self._frames, offset, frame, _KEPT_FRAMES)
-        return self._unpacked(place, frame, lambda text: _columns(text, self._columns))
+                self._frames[offset] = frame
+                if len(self._frames) > _KEPT_FRAMES:
+                    del self._frames[next(iter(self._frames))]
+        return frame
 
     def _read(self, place: int, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
         """Unpacks a frame of checkpoints. Raises FormatError."""
@@ -234,7 +258,7 @@ class TileFile:
         try:
             text: bytes = unpacker.decompress(found, max_output_size=most)
         except zstandard.ZstdError as error:
-            raise _damage() from error
+            raise damage() from error
         return text
 
     def _unpacked(self, place: int, frame: bytes, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
@@ -242,15 +266,13 @@ class TileFile:
         try:
             return unpack(frame[at : at + size])
         except (ValueError, IndexError) as error:
-            raise _damage() from error
+            raise damage() from error
 
     def _find(self, row: int, level: int, number: int) -> int | None:
         """The place in the index."""
-        if row + 1 >= len(self._first):
-            return None
-        begin, end = self._first[row], self._first[row + 1]
-        at = int(begin + np.searchsorted(self._keys[begin:end], level * _PER_LEVEL + number))
-        return at if at < end and self._keys[at] == level * _PER_LEVEL + number else None
+        key = row * _ROW + level * _LEVEL + number
+        at = int(self._keys.searchsorted(key))
+        return at if at < len(self._keys) and self._keys[at] == key else None
 
     def block_times(self, row: int) -> Array:
         """The times (ns) of the first checkpoint of each block of a location. Raises FormatError."""
@@ -272,20 +294,22 @@ class TileFile:
                 raise TileDamageError(f"a block of checkpoints is missing in {DATA}", _REMEDY)
             found = self._read(place, CheckpointBlock)
             if len(found) < CHECKPOINT_BLOCK and number + 1 < len(self.block_times(row)):
-                raise _damage()
-            with self._lock:
-                _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
+                raise damage()
+            self._keep_block((row, number), found)
         return found
 
+    def _keep_block(self, key: tuple[int, int], block: CheckpointBlock) -> None:
+        """Keeps a block, and drops the oldest ones if there are too many bytes."""
+        with self._lock:
+            if key in self._blocks:  # another thread has read the block meanwhile
+                return
+            self._blocks[key] = block
+            self._bytes_of_blocks += block.nbytes
+            while self._bytes_of_blocks > _KEPT_BLOCKS and len(self._blocks) > 1:
+                self._bytes_of_blocks -= self._blocks.pop(next(iter(self._blocks))).nbytes
 
-def _put(kept: dict[Kept, Unpacked], key: Kept, value: Unpacked, most: int) -> None:
-    """Keeps a value, and drops the oldest one if there are too many."""
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
 
-
-def _damage() -> TileDamageError:
+def damage() -> TileDamageError:
     return TileDamageError(f"a tile of {DATA} is damaged", _REMEDY)
 
 
