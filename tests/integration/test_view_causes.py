@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
@@ -90,6 +92,23 @@ def test_the_path_of_a_delay(page: Browser, address: str, slow_step: int) -> Non
         assert any(text == "late: 2.4 ms" for text, *_ in shown.texts())
     view.key("\ue00c")  # Escape
     assert not any(above(view, slow_step + 1500 * US, view.row(rank, 0.75)) for rank in range(stepping.RANKS))
+    assert page.complaints() == []
+
+
+def test_a_saved_page_has_them_too(page: Browser, address: str, slow_step: int, tmp_path: Path) -> None:
+    """The path of the delay, the tree, stacks and colours."""
+    view = Viewer(page, address)
+    open_finding(view, f"iteration {stepping.SLOW_STEP}")
+    choose(view, "colour", "work")
+    begin, end = view.window
+    words = {"from": begin, "to": end, "shift": "0,0", "state": view.run("return location.hash")}
+    with urlopen(f"{address}data/1/save?{urlencode(words)}") as answer:
+        (tmp_path / "page.html").write_bytes(answer.read())
+    saved = Viewer(page, (tmp_path / "page.html").as_uri())
+    assert all(above(saved, slow_step + 1500 * US, saved.row(rank, 0.75)) for rank in range(stepping.RANKS))
+    assert MOST in saved.pixels(saved.row(SLOW, 0.4))
+    saved.press("Tree")
+    assert [row[1] for row in cells(saved, "#tree")] == ["1", "1", "1", "1"]
     assert page.complaints() == []
 
 

@@ -184,6 +184,12 @@ test('the room of call stacks in the pane', () => {
   assert.deepEqual(paneHeights(240, [300, 40, 300], 0), {stacks: [80, 40, 120], counters: 240});
 });
 
+test('a level that fills the window counts as such', () => {
+  const stacks = {begin: [0, 10, 20], end: [100, 60, 50], depth: [0, 1, 2]};
+  assert.deepEqual(hiddenLevels(stacks, 2), {outer: 0, inner: 1});
+  assert.deepEqual(hiddenLevels(stacks, 2, {begin: 20, end: 60}), {outer: 1, inner: 0});
+});
+
 test('levels of stacks that do not fit', () => {
   /** Slices of stacks: their time and depth. @param {[number, number][]} parts */
   const stacks = (parts) => {

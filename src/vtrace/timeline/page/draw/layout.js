@@ -12,7 +12,7 @@ const PINNED = 28;
 /** @type {LayoutOf} */
 export function layout(state, traces, width, height, wanted) {
   const left = Math.min(170, Math.round(width / 4));
-  const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;
+  const part = state.picks.length ? 0.45 : 0.34, pane = state.row ? Math.min(Math.round(Math.min(height, 765) * part), GAP + wanted) : 0;
   const bottom = Math.max(AXIS + 20, height - pane), gaps = traces.length > 1 ? GAP : 0;
   const every = traces.map((trace, number) => arrangedRows(state, trace, number));
   const pins = every.reduce((sum, {pinned}) => sum + pinned.length, 0), count = every.reduce((sum, {pinned, others}) => sum + pinned.length + others.length, 0);

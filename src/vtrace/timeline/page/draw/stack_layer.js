@@ -94,8 +94,8 @@ export function drawCounters(s, table, pane, paper) {
   });
 }
 
-/** The numbers of outer and of inner levels that are left out. @param {Calls} stacks @param {{top: number, bottom: number}} pane */
-export function fittingLevels(stacks, {top, bottom}) {
-  const {outer, inner} = hiddenLevels(stacks, (bottom - top) / STACK_ROW);
+/** The numbers of outer and of inner levels that are left out. @param {Calls} stacks @param {Span & {top: number, bottom: number}} pane */
+export function fittingLevels(stacks, pane) {
+  const {outer, inner} = hiddenLevels(stacks, (pane.bottom - pane.top) / STACK_ROW, pane);
   return {hidden: outer, cut: inner};
 }

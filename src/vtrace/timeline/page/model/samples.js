@@ -34,9 +34,9 @@ export function paneHeights(room, wanted, counters) {
 
 /** The levels of a stack to leave out. outer: those with nearly all of the time, so that others fit; inner: those that do not fit.
  * @param {Stacks} stacks @param {number} rows that fit */
-export function hiddenLevels({begin, end, depth}, rows) {
+export function hiddenLevels({begin, end, depth}, rows, window = {begin: -Infinity, end: Infinity}) {
   const times = /** @type {number[]} */ ([]);
-  for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + end[at] - begin[at];
+  for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + Math.max(0, Math.min(end[at], window.end) - Math.max(begin[at], window.begin));
   const fit = Math.max(1, Math.floor(rows));
   const deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;
   const outer = Math.max(0, Math.min(deep - fit, wide - 1));
