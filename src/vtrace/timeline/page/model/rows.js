@@ -22,7 +22,10 @@ export function rowsOf(rows, finest, fold, open, trace) {
 }
 
 /** A process below its node, whose name stands before the first one. @param {TraceRows} rows @param {number} process */
-const inNode = (rows, process) => (processesOf(rows, nodeOf(rows, process))[0] === process ? `${rows.nodes[nodeOf(rows, process)]}, ${processName(rows, process)}` : `  ${processName(rows, process)}`);
+function inNode(rows, process) {
+  const node = rows.nodes[nodeOf(rows, process)], name = processName(rows, process).replace(` on ${node}`, ''); // of several nodes, names have theirs
+  return processesOf(rows, nodeOf(rows, process))[0] === process ? `${node}, ${name}` : `  ${name}`;
+}
 
 /** The processes of a node. @param {TraceRows} rows @param {number} node */
 export const processesOf = (rows, node) => [...new Set(rows.processes)].filter((process) => process >= 0 && nodeOf(rows, process) === node);
