@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.synthetic_runs import grid
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.grid import Run, run_of
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
@@ -279,3 +280,29 @@ def test_messages_of_the_window_are_counted(run: Run, page: Browser) -> None:
     assert f"{run.ranks:,} messages" in view.run(COUNTS)
     assert ("too many to draw" in view.run(COUNTS)) == (run.ranks == 1000)
     assert page.complaints() == []
+
+
+def test_a_node_opens(page: Browser, tmp_path: Path) -> None:
+    """Into its processes, whose names stand below that of the node; the other node stays folded."""
+    archive = Foreign(tmp_path / "nodes.trace")
+    for rank in range(4):
+        archive.events(rank, [(10, "Enter", 0), (1000, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(groups=2, length=1010)
+    archive.define("SystemTreeNode", 1, "other", "node", UNDEFINED)
+    for rank in range(4):
+        if rank > 1:
+            archive.define("LocationGroup", rank, f"process {rank}", 1, 1, UNDEFINED)
+        archive.location(rank, group=rank)
+    archive.region(0, "main")
+    archive.close()
+    with served(tmp_path, tmp_path / "nodes") as (address, _):
+        view = Viewer(page, f"{address}#fold=node&row=0:n0")
+        assert [row["name"] for row in rows(view)] == ["host", "other"]
+        view.key("o")
+        assert [row["name"] for row in rows(view)] == ["host, process 0", "  process 1", "other"]
+        again = Viewer(page, f"{address}{view.run('return location.hash')}")
+        assert [row["name"] for row in rows(again)] == ["host, process 0", "  process 1", "other"]
+        again.key("o")
+        assert [row["name"] for row in rows(again)] == ["host", "other"]
+        assert page.complaints() == []

@@ -19,7 +19,7 @@ from support.users.viewer import NAMES, Viewer
 from vtrace.analysis.findings.finding import store_findings
 from vtrace.analysis.questions.efficiencies import STARTING
 
-PANELS = "Findings Call Profile Flame Iterations Ranks Messages Collectives Files Search Notes".split()
+PANELS = "Findings Call Profile Tree Flame Iterations Ranks Messages Collectives Files Search Notes".split()
 
 
 @pytest.fixture(scope="module")
@@ -415,8 +415,8 @@ def test_tabs_and_rows_by_keyboard(steps: Callable[..., Viewer]) -> None:
     view = steps("#panel=profile&row=0:l0")
     view.run("document.getElementById('tab-profile').focus()")
     view.key("\ue014")  # right
-    assert texts(view, "[role=tab][aria-selected=true]") == ["Flame"]
-    assert view.run("return document.activeElement.id") == "tab-flame"
+    assert texts(view, "[role=tab][aria-selected=true]") == ["Tree"]
+    assert view.run("return document.activeElement.id") == "tab-tree"
     assert view.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
     view.key("\ue012", "\ue010")  # left, End
     assert view.run("return document.activeElement.id") == "tab-notes"

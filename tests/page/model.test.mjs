@@ -176,11 +176,18 @@ test('sampled functions: equal neighbours are one mark', () => {
 });
 
 test('the room of call stacks in the pane', () => {
-  assert.deepEqual(paneHeights(200, 50, 60, 36), {calls: 50, samples: 60, counters: 110});
-  assert.deepEqual(paneHeights(200, 50, 0, 0), {calls: 200, samples: 0, counters: 200});
-  assert.deepEqual(paneHeights(200, 0, 500, 0), {calls: 0, samples: 200, counters: 200});
-  assert.deepEqual(paneHeights(200, 300, 300, 0), {calls: 100, samples: 100, counters: 200});
-  assert.deepEqual(paneHeights(200, 300, 40, 400), {calls: 60, samples: 40, counters: 100});
+  assert.deepEqual(paneHeights(200, [50, 60], 36), {stacks: [50, 60], counters: 110});
+  assert.deepEqual(paneHeights(200, [50], 0), {stacks: [200], counters: 200});
+  assert.deepEqual(paneHeights(200, [0, 500], 0), {stacks: [0, 200], counters: 200});
+  assert.deepEqual(paneHeights(200, [300, 300], 0), {stacks: [100, 100], counters: 200});
+  assert.deepEqual(paneHeights(200, [300, 40], 400), {stacks: [60, 40], counters: 100});
+  assert.deepEqual(paneHeights(240, [300, 40, 300], 0), {stacks: [80, 40, 120], counters: 240});
+});
+
+test('a level that fills the window counts as such', () => {
+  const stacks = {begin: [0, 10, 20], end: [100, 60, 50], depth: [0, 1, 2]};
+  assert.deepEqual(hiddenLevels(stacks, 2), {outer: 0, inner: 1});
+  assert.deepEqual(hiddenLevels(stacks, 2, {begin: 20, end: 60}), {outer: 1, inner: 0});
 });
 
 test('levels of stacks that do not fit', () => {

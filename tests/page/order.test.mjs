@@ -6,7 +6,7 @@ import test from 'node:test';
 
 import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
 import {togglePin} from '../../src/vtrace/timeline/page/hands/walk.js';
-import {clusters, inOrder} from '../../src/vtrace/timeline/page/model/order.js';
+import {clusters, inOrder, workOf} from '../../src/vtrace/timeline/page/model/order.js';
 import {keyFor, placesFor, rowsOf, withPins} from '../../src/vtrace/timeline/page/model/rows.js';
 import {INITIAL, Store} from '../../src/vtrace/timeline/page/model/store.js';
 
@@ -71,7 +71,7 @@ test('pinned rows, alone and with their process, and their place in the address'
 test('the keys y and Y: a row, its process, and a row that several share', () => {
   /** The pins after each press. @param {[string, number[], boolean][]} presses @param {any} rows */
   const pins = (presses, rows = OF) => {
-    const store = new Store({...INITIAL}), app = /** @type {any} */ ({store, traces: [{meta: {rows}}]});
+    const store = new Store({...INITIAL}), app = /** @type {any} */ ({store, get state() { return store.state; }, traces: [{meta: {rows}}]});
     return presses.map(([key, places, whole]) => {
       togglePin(app, {trace: 0, key, places}, whole);
       return store.state.pins.join();
@@ -88,4 +88,16 @@ test('joined rows: their places and key; any of them opens all', () => {
   const [head] = inOrder(ROWS, OF, 'alike', SUMS, []);
   assert.deepEqual([placesFor(head), keyFor([head]), keyFor([ROWS[0]]), keyFor([head, ROWS[1]])], [[0, 2], 'r0-0_2-2', 'l4', 'r0-2']);
   assert.deepEqual(inOrder(ROWS, OF, 'alike', SUMS, ['0:l9']), inOrder(ROWS, OF, 'alike', SUMS, ['0:l4']));
+});
+
+test('nodes open into processes, whose names stand below the node', () => {
+  const rows = {...OF, process_nodes: {0: 0, 1: 0, 2: 1}, nodes: ['n1', 'n2']}, names = (open) => rowsOf(rows, [0, 0, 0, 0], 'node', new Set(open), 0).map(({key, name}) => `${key} ${name}`);
+  assert.deepEqual(names([]), ['n0 n1', 'l5 n2']);
+  assert.deepEqual(names([0, 1]), ['p0 n1, Rank 0', 'l9   Rank 1', 'l5 n2']);
+  assert.deepEqual(names([2]), ['n0 n1', 'l5 n2, Rank 2']);
+});
+
+test('the share of the window that rows compute', () => {
+  const work = {shares: [0.5, 0.8, 0.51, 0.3], least: 0.3, most: 0.8};
+  assert.equal(workOf({...SUMS, work}, [0, 1]), 0.65);
 });

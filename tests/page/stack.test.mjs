@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {CURVE, drawCounters, labelStack} from '../../src/vtrace/timeline/page/draw/stack_layer.js';
 
-/** A surface that keeps its texts and curves. */
+/** A surface that keeps its texts and lines. */
 function surface() {
-  const texts = [], curves = [];
-  return {texts, curves, text: (...words) => texts.push(words), curve: (points) => curves.push(points)};
+  const texts = [], lines = [];
+  return {texts, lines, text: (...words) => texts.push(words), strokes: (ends) => lines.push(ends)};
 }
 
 const pane = {top: 0, bottom: 100, left: 100, width: 200, x: (time) => 100 + time};
@@ -31,6 +31,6 @@ test('short calls beside one another have one name and their number', () => {
 test('values that are no numbers are left out of a curve', () => {
   const s = surface(), columns = {series: [0, 0, 0, 0, 1], time: [0, 10, 20, 30, 0], value: [4, NaN, Infinity, 8, NaN]};
   drawCounters(s, {columns, notes: {series: [{name: 'a', unit: 'B'}, {name: 'b', unit: ''}]}}, pane, {});
-  assert.deepEqual(s.curves, [[100, CURVE - 4, 130, CURVE - 4, 130, 4, 300, 4]]);
+  assert.deepEqual(s.lines, [[100, CURVE - 4, 130, CURVE - 4, 130, CURVE - 4, 130, 4, 130, 4, 300, 4]]);
   assert.deepEqual(s.texts.map(([text]) => text), ['a', '4 to 8 B']);
 });

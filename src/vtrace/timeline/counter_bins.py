@@ -28,6 +28,8 @@ _KINDS = {
     "mean": np.float64, "high": np.float64, "last": np.float64,
 }  # fmt: skip
 _KEYS = ("metric", "bin")
+_ONE_BIN = 62
+"""The level of a bin with all times."""
 _AT_ONCE = 64
 """The number of batches whose bins are joined at once."""
 
@@ -118,3 +120,11 @@ class CounterBins(Question[_CounterPart, Table]):
             mean = bins.pop("sum") / bins["count"]
             found.append(bins | {"mean": mean, "location": np.full(len(mean), location)})
         return stack(found, _KINDS)
+
+
+class CounterSums(CounterBins):
+    """The same in one bin of all times."""
+
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        self.level = _ONE_BIN

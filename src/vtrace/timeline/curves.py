@@ -28,7 +28,7 @@ _VALUES = 4_000_000
 and highest value."""
 _CELLS = 200_000
 """The most rows times columns of an answer."""
-_NAMES = 2000
+COUNTERS = 2000
 """The most counters whose names the page gets."""
 
 
@@ -47,7 +47,7 @@ class Curves:
         """The names and units of the counters."""
         metrics = self._trace.metric_members
         units = dict(zip(metrics["name"].tolist()[::-1], metrics["unit"].tolist()[::-1], strict=True))
-        names = dict.fromkeys(metrics["name"].tolist()[:_NAMES])
+        names = dict.fromkeys(metrics["name"].tolist()[:COUNTERS])
         return [{"name": plain(str(name)), "unit": plain(str(units[name]))} for name in names]
 
     def answer(self, counter: int, rows: Sequence[Array], window: tuple[int, int], bins: int) -> Content:
@@ -55,7 +55,7 @@ class Curves:
         by row: of the values in the column, else the last value before; NaN: no value so far. The mean of a row with
         several locations is the mean of their means. A row has the values of its locations, else the values of the
         METRIC locations in its processes. Raises BadRequest, FormatError."""
-        names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:_NAMES])]
+        names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:COUNTERS])]
         if not 0 <= counter < len(names):
             raise BadRequest(f"{counter} is not a counter")
         bins = max(1, min(bins, _CELLS // max(1, len(rows))))

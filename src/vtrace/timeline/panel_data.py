@@ -28,8 +28,11 @@ from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_data import named
+from vtrace.timeline.counter_bins import CounterSums
+from vtrace.timeline.curves import COUNTERS
 from vtrace.timeline.finding_places import guilty, is_own_code, losers
 from vtrace.timeline.iteration_ticks import apart
+from vtrace.timeline.rows import with_metrics
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
@@ -76,6 +79,8 @@ class PanelData:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
         if has_blocks(self._trace):
             self._panels["memory"] = self._memory
+        if self._trace.metric_members.rows:
+            self._panels["counters"] = self._counters
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
         """The table of a panel by the panel's name. Raises BadRequest."""
@@ -86,7 +91,7 @@ class PanelData:
     def questions(self) -> list[AnyQuestion]:
         """The questions of all panels but findings and iterations."""
         costs: AnyQuestion = CostQuestion() if self._sampled else CallTree()
-        return [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io()]
+        return [Profile(), costs, MessageMatrix(), CollectiveTotals(), Io(), CounterSums()]
 
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
         return self._prepared.answers([question], Selection.of(**part))[0]
@@ -192,6 +197,23 @@ class PanelData:
             "exclusive": size - np.bincount(parent[1:], size[1:], len(size)).astype(np.int64),
         }  # fmt: skip
         return pack(columns, names=[plain(path[-1]) if path else "" for path in found])
+
+    def _counters(self, part: dict[str, Any]) -> Content:
+        """The recorded values of each counter by its place in Curves.described: count, low, mean, high, sum."""
+        locations = with_metrics(self._trace, np.array(part["locations"], np.int64)).tolist()
+        found = self._ask(CounterSums(), part | {"locations": locations})
+        names = [*self._trace.metric_members["name"].tolist()]
+        place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        counter, member = np.unique([place[names[row]] for row in found["metric"].tolist()], return_inverse=True)
+        count = np.bincount(member, found["count"], len(counter))
+        total = np.bincount(member, found["count"] * found["mean"], len(counter))
+        low, high = np.full(len(counter), np.inf), np.full(len(counter), -np.inf)
+        np.minimum.at(low, member, found["low"])
+        np.maximum.at(high, member, found["high"])
+        columns = {"counter": counter.astype(np.int64), "count": count, "low": low, "high": high, "sum": total}
+        columns |= {"mean": total / np.maximum(count, 1)}
+        known = counter < COUNTERS
+        return pack({name: column[known] for name, column in columns.items()})
 
     def regions(self, window: tuple[int, int], locations: Sequence[int]) -> ComparedSide:
         """Calls and exclusive time of each region, as the profile shows them."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Ask = Callable[[str, Mapping[str, Any]], Content | None]
 """Answers a request of the page by its name and words."""
 PANELS = ("findings", "findings_here", "profile", "flame", "matrix", "collectives", "files", "ranks", "iterations",
-          "memory")  # fmt: skip
+          "memory", "counters")  # fmt: skip
 STEPS = len(PANELS) + 10
 """Steps of the work for a trace."""
 _UNITS = 1024

@@ -4,24 +4,27 @@
 import {paneOf, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
+import {picksOf} from './model/address.js';
 import {scaleOf} from './model/curves.js';
 import {fullName, keyFor, placesFor, placesOfKey} from './model/rows.js';
 import {clamped} from './model/time.js';
-import {levelOf} from './model/tiles.js';
+import {callsByRow, levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
 import {TileStore} from './net/tile_store.js';
 
-/** With more rows than this, a request for links has all of them as one: bundles then have no rows to be drawn between. */
+/** With more rows than this, a request for links has all of them as one. */
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
 /** The least px between two ticks of the strip. */
 const APART = 6;
 /** Panels about the whole run. */
 const OF_RUN = ['findings', 'iterations'];
-/** After this many ms without a change of the window the page requests data other than tiles. */
+/** ms without a change of the window before data other than tiles are requested. */
 const REST = 150;
 /** Answers with tiles that arrive within this many ms are drawn together. */
 const JOIN = 50;
+/** The most rows with a call stack in the pane. */
+const MOST_STACKS = 4;
 
 export class App {
   /** @param {Store} store @param {Client} client @param {any[]} metas */
@@ -32,7 +35,7 @@ export class App {
     this.draw = () => {};
     this.drawOver = () => {};
     this.afterDraw = () => {};
-    /** @type {{x: number, y: number} | null} */
+    /** @type {Point | null} */
     this.hover = null;
     /** The tick of the strip below the mouse, with its place on the page. @type {{x: number, y: number, text: string} | null} */
     this.overTick = null;
@@ -42,7 +45,9 @@ export class App {
     this.own = new Map();
     /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
-    this.paneRow = '';
+    /** The path of the open finding's delay. @type {Delay | null} */
+    this.delay = null;
+    this.paneName = '';
     this.paneMost = 64;
     /** Row of each location, by the rows of a part. @type {WeakMap<Row[], Map<number, number>>} */
     this.rows = new WeakMap();
@@ -63,9 +68,17 @@ export class App {
     });
   }
 
+  get state() {
+    return this.store.state;
+  }
+
+  get needsSums() {
+    return this.state.order !== '' || this.state.colour === 'work';
+  }
+
   /** The length of the picture's time in ns: the length of the longest trace. */
   get length() {
-    return Math.max(...this.traces.map(({meta}, number) => meta.duration + (this.store.state.shift[number] ?? 0)));
+    return Math.max(...this.traces.map(({meta}, number) => meta.duration + this.state.shift[number]));
   }
 
   async start() {
@@ -81,19 +94,31 @@ export class App {
     this.store.set(clamped(window, this.length));
   }
 
-  /** The height in px of the selected row's stack and counters: the largest so far, so that rows do not jump. */
+  /** Shows a time of the page with the window's length, in the middle. @param {number} time @param {boolean} [always] also a time inside the window */
+  showTime(time, always = false) {
+    const {begin, end} = this.state, half = (end - begin) / 2;
+    if (always || time < begin || time > end) this.show({begin: time - half, end: time + half});
+  }
+
+  /** The rows with a stack in the pane: the selected one, then picked ones. */
+  get paneRows() {
+    const {row, picks} = this.state;
+    return [...new Set([row, ...picks])].filter((each) => each[2] === 'l').slice(0, MOST_STACKS);
+  }
+
+  /** The height in px of the stacks of the pane and its counters: the largest so far, so that rows do not jump. */
   get paneHeight() {
-    const {row, counters, samples} = this.store.state, of = this.traces[Number(row[0])];
-    if (row !== this.paneRow) [this.paneRow, this.paneMost] = [row, 64];
-    const stack = of?.stack && of.stackOf === row ? deepest(of.stack) * STACK_ROW + 8 : 0;
-    const sampled = samples && of?.sampled && of.sampledOf === row ? deepest(of.sampled) * STACK_ROW + 8 : 0;
-    const curves = counters && of?.counters ? of.counters.notes.series.length * CURVE : 0;
-    this.paneMost = Math.max(this.paneMost, stack + sampled + curves);
+    const {row, counters, samples} = this.state, of = this.traces[Number(row[0])], rows = this.paneRows, name = [row, ...rows].join();
+    if (name !== this.paneName) [this.paneName, this.paneMost] = [name, 64];
+    const stacks = rows.map((each) => this.traces[Number(each[0])]?.stacks?.get(each));
+    if (rows.length < 2 && samples && of?.sampledOf === row) stacks.push(of.sampled);
+    const curves = rows.length < 2 && counters && of?.counters ? of.counters.notes.series.length * CURVE : 0;
+    this.paneMost = Math.max(this.paneMost, stacks.reduce((sum, each) => sum + (each ? deepest(each) * STACK_ROW + 8 : 0), curves));
     return this.paneMost;
   }
 
   get layout() {
-    return layout(this.store.state, this.traces, this.width, this.height, this.paneHeight);
+    return layout(this.state, this.traces, this.width, this.height, this.paneHeight);
   }
 
   /** Row of each location that is drawn. @param {Layout} l @param {number} trace */
@@ -113,9 +138,8 @@ export class App {
     return found >= 0 || !of || !key ? found : this.rowOf(l, trace).get(of.locations[placesOfKey(of, key)[0]]) ?? -1;
   }
 
-  /** The name of the selected row. @param {Layout} l */
-  rowName(l) {
-    const {row} = this.store.state;
+  /** The name of a row by its trace and key. @param {Layout} l @param {string} row */
+  rowName(l, row) {
     const found = l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2));
     const {rows} = this.traces[Number(row[0])]?.meta ?? this.traces[0].meta;
     const place = row[2] === 'l' ? rows.locations.indexOf(Number(row.slice(3))) : -1;
@@ -161,7 +185,7 @@ export class App {
   * tracesInWindow() {
     const l = this.layout;
     for (const [number, trace] of this.traces.entries()) {
-      const part = l.parts[number], shown = visible(l, this.store.state.scroll, part).map((row) => part.rows[row]);
+      const part = l.parts[number], shown = visible(l, this.state.scroll, part).map((row) => part.rows[row]);
       const window = windowOf(this, number);
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
       if (end > begin) yield {number, trace, part, shown, keys: shown.map((row) => row.key), window, begin, end};
@@ -172,7 +196,7 @@ export class App {
     if (!this.width) return;
     const l = this.layout;
     for (const {number, trace, shown, window, begin, end} of this.tracesInWindow()) {
-      if (this.store.state.order && !trace.sums) this.askSums(number, begin, end); // before the tiles of rows that will not stay
+      if (this.needsSums && !trace.sums) this.askSums(number, begin, end); // before the tiles of rows that will not stay
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
     }
     clearTimeout(this.restTimer);
@@ -185,18 +209,16 @@ export class App {
     for (const at of this.tracesInWindow()) {
       const {number, trace} = at;
       this.askLinks(at);
-      if (trace.meta.samples && state.samples) this.askLeaves(at);
-      if (state.rare !== 'none') this.askRare(at);
-      else [trace.rare, trace.rareLines] = [undefined, []];
-      if (trace.meta.offCore && state.processor) this.askOffCore(at);
-      if (state.order) this.askSums(number, at.begin, at.end);
-      if (state.curve) this.askCurves(at);
-      else [trace.curves, trace.curveLines] = [undefined, []];
+      if (trace.meta.samples && state.samples) this.askBins(at, 'leaves', 2048, ({columns: {region}}, place) => { trace.leaves = {...place, region}; });
+      if (trace.meta.offCore && state.processor) this.askBins(at, 'processor', 4096, ({columns, notes}, place) => { trace.offCore = {...place, columns, texts: notes.texts}; });
+      this.askRare(at);
+      this.askCurves(at);
+      if (this.needsSums) this.askSums(number, at.begin, at.end);
       if (state.search) this.askFound(at);
       else trace.found = undefined;
       this.askTicks(number);
+      this.askPane(at, l);
     }
-    this.askPane(l);
   }
 
   /** Requests messages and collective operations. @param {InWindow} at */
@@ -205,7 +227,7 @@ export class App {
     const words = {trace: number, rows: isOne ? keyFor(rows) : rows.map((row) => keyFor([row])).join(','), from: begin, to: end};
     if (!words.rows) return;
     const mine = (trace.messagesAsked = {});
-    const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: state.picks.filter((pick) => Number(pick[0]) === number).map((pick) => pick.slice(2)).join(',')} : {})};
+    const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm, ...(state.between ? {between: picksOf(state, number).join(',')} : {})};
     if (state.messages !== 'none') this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
       if (trace.messagesAsked !== mine) return; // a newer request
       [trace.messages, trace.messagesRows, trace.messagesOf] = [found, isOne && found?.notes.bundled ? '' : id, state];
@@ -219,52 +241,38 @@ export class App {
     });
   }
 
-  /** The words of a request about rows, and the bins of a pixel. @param {InWindow} at @param {number} most bins @param {number} [width] px of the window */
-  binned({number, keys, begin, end}, most, width = this.layout.width) {
-    const {state} = this.store, bins = Math.max(1, Math.min(most, Math.round((width * (end - begin)) / (state.end - state.begin))));
-    return {words: {trace: number, rows: keys.join(','), from: begin, to: end, bins}, index: new Map(keys.map((key, at) => [key, at]))};
-  }
-
-  /** Requests the sampled functions of rows. @param {InWindow} at */
-  async askLeaves(at) {
-    const {trace, number, begin, end} = at, {words, index} = this.binned(at, 2048, this.width), found = await this.client.table('leaves', words, `leaves ${number}`);
-    if (found) trace.leaves = {index, region: found.columns.region, bins: words.bins, begin, end};
+  /** Requests a table about rows by bins of a pixel, of which there are at most `most`. @param {InWindow} at @param {string} name @param {number} most
+   * @param {(found: Table, place: PlacedBins) => void} keep @param {object} [more] words of the request */
+  async askBins({number, keys, begin, end}, name, most, keep, more = {}) {
+    const {state} = this.store, bins = Math.max(1, Math.min(most, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const found = await this.client.table(name, {trace: number, rows: keys.join(','), from: begin, to: end, bins, ...more}, `${name} ${number}`);
+    if (found) keep(found, {index: new Map(keys.map((key, at) => [key, at])), bins, begin, end});
     this.redraw();
   }
 
   /** Requests outliers and waits. @param {InWindow} at */
-  async askRare(at) {
-    const {trace, number} = at, {words, index} = this.binned(at, 4096);
-    const found = await this.client.table('rare', {...words, every: this.store.state.rare === 'all' ? 1 : 0}, `rare ${number}`);
-    if (!found || this.store.state.rare === 'none') return;
-    trace.rare = {index, columns: found.columns};
-    trace.rareLines = found.notes.lines;
-    this.redraw();
-  }
-
-  /** Requests the times off the processor. @param {InWindow} at */
-  async askOffCore(at) {
-    const {trace, number, begin, end} = at, {words, index} = this.binned(at, 4096), found = await this.client.table('processor', words, `processor ${number}`);
-    if (found) trace.offCore = {index, columns: found.columns, texts: found.notes.texts, bins: words.bins, begin, end};
-    this.redraw();
+  askRare(at) {
+    const {trace} = at, {state} = this.store;
+    if (state.rare === 'none') return void ([trace.rare, trace.rareLines] = [undefined, []]);
+    this.askBins(at, 'rare', 4096, ({columns, notes}, {index}) => {
+      if (this.state.rare !== 'none') [trace.rare, trace.rareLines] = [{index, columns}, notes.lines];
+    }, {every: state.rare === 'all' ? 1 : 0});
   }
 
   /** Requests the counter below rows. @param {InWindow} at */
-  async askCurves(at) {
-    const {trace, number, begin, end} = at, name = this.store.state.curve;
-    const counter = trace.meta.counters.findIndex((one) => one.name === name);
+  askCurves(at) {
+    const {trace} = at, name = this.state.curve, counter = trace.meta.counters.findIndex((one) => one.name === name);
     if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
-    const {words, index} = this.binned(at, 2048), found = await this.client.table('curves', {...words, counter}, `curves ${number}`);
-    if (!found || this.store.state.curve !== name) return;
-    const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
-    trace.curves = {index, low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
-    trace.curveLines = found.notes.lines;
-    this.redraw();
+    this.askBins(at, 'curves', 2048, ({columns: {low, mean, high}, notes}, place) => {
+      if (this.state.curve !== name) return;
+      trace.curves = {...place, low, mean, high, bins: notes.bins, name, unit: trace.meta.counters[counter].unit, scale: scaleOf(low, high)};
+      trace.curveLines = notes.lines;
+    }, {counter});
   }
 
   /** Requests the times by which rows are in order. @param {number} number @param {number} begin @param {number} end */
   async askSums(number, begin, end) {
-    const {order, search, exact} = this.store.state, trace = this.traces[number], isFound = order === 'found' && search !== '';
+    const {order, search, exact} = this.state, trace = this.traces[number], isFound = order === 'found' && search !== '';
     const words = {trace: number, from: begin, to: end, text: isFound ? search : '', exact: isFound && exact ? 1 : 0}, key = JSON.stringify(words);
     if (trace.sumsAsked === key) return;
     trace.sumsAsked = key;
@@ -272,16 +280,19 @@ export class App {
     if (trace.sumsAsked !== key) return;
     if (!found) return void (trace.sumsAsked = undefined);
     const {kinds, regions, found: searched} = found.columns;
-    trace.sums = {key, text: words.text, exact: words.exact === 1, length: found.notes.length ?? end - begin, kinds, regions, found: searched};
+    const length = found.notes.length ?? end - begin, locations = trace.meta.rows.locations.length, wide = kinds.length / locations;
+    const shares = Array.from({length: locations}, (_, place) => kinds[place * wide] / length); // of class 0: the program's own code
+    const work = {shares, least: shares.reduce((a, b) => Math.min(a, b), 1), most: shares.reduce((a, b) => Math.max(a, b), 0)};
+    trace.sums = {key, text: words.text, exact: words.exact === 1, length, kinds, regions, found: searched, work};
     this.refreshSoon(0);
     this.redraw();
   }
 
-  /** Requests the iterations with ticks in the strip, if they are known: a panel that looks for them at once comes first.
+  /** Requests the ticks of iterations, if these are known: a panel that looks for them comes first.
    * @param {number} number */
   async askTicks(number) {
     const trace = this.traces[number], {meta} = trace;
-    if (meta.saved || (meta.quick && !OF_RUN.includes(this.store.state.panel))) trace.hasLoop = true;
+    if (meta.saved || (meta.quick && !OF_RUN.includes(this.state.panel))) trace.hasLoop = true;
     const most = Math.max(1, Math.floor(((this.layout.width * meta.duration) / this.length) / APART));
     if (!trace.hasLoop || trace.ticksAsked === most) return;
     trace.ticksAsked = most;
@@ -294,15 +305,15 @@ export class App {
   /** Shows the next counter below rows; after the last counter, none. */
   nextCurve() {
     const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((one) => one.name)))];
-    this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
+    this.store.set({curve: names[(names.indexOf(this.state.curve) + 1) % names.length]});
   }
 
   /** Requests the calls that a search finds. @param {InWindow} at */
   async askFound({number, trace, part: {rows, id}, begin, end}) {
-    const {search, exact} = this.store.state;
+    const {search, exact} = this.state;
     const words = {trace: number, text: search, exact: exact ? 1 : 0, rows: rows.map((row) => keyFor([row])).join(','), from: begin, to: end, bins: SEARCH_BINS};
     const found = await this.client.table('search', words, `search ${number}`);
-    if (!found || search !== this.store.state.search) return;
+    if (!found || search !== this.state.search) return;
     trace.found = found;
     trace.foundAt = {rows: id, bins: SEARCH_BINS, begin, end};
     this.redraw();
@@ -314,19 +325,18 @@ export class App {
     for (const each of this.onSettled) each();
   }
 
-  /** Requests the stack and the counters of the selected row. @param {Layout} l */
-  async askPane(l) {
-    const {row, samples} = this.store.state, pane = paneOf(this, l);
-    if (!pane) return;
-    const trace = this.traces[pane.trace], {begin, end} = pane.window, key = row.slice(2);
-    const words = {trace: pane.trace, rows: key, from: Math.max(0, begin), to: Math.min(trace.meta.duration, end)};
-    if (words.to <= words.from) return;
-    const shortest = Math.floor((end - begin) / l.width / 2), location = Number(key.slice(1));
-    if (key.startsWith('l')) this.client.table('calls', {...words, shortest}, 'stack').then((found) => {
-      if (found) [trace.stack, trace.stackOf] = [/** @type {any} */ (found.columns), row];
+  /** Requests the stacks of the pane in a trace, and the samples and the counters of the selected row. @param {InWindow} at @param {Layout} l */
+  askPane({number, trace, begin, end, window}, l) {
+    const {row, samples} = this.state, key = row.slice(2), location = Number(key.slice(1));
+    if (!paneOf(this, l)) return;
+    const rows = this.paneRows.filter((each) => Number(each[0]) === number), shortest = Math.floor((window.end - window.begin) / l.width / 2);
+    const words = {trace: number, rows: key, from: begin, to: end};
+    if (rows.length) this.client.table('calls', {...words, rows: rows.map((each) => each.slice(2)).join(','), shortest}, `stack ${number}`).then((found) => {
+      if (found) trace.stacks = new Map(callsByRow(found.columns).map((calls, at) => [rows[at], calls]));
       this.paneArrived();
     });
-    else trace.stack = undefined;
+    else trace.stacks = undefined;
+    if (Number(row[0]) !== number) return;
     if (key.startsWith('l') && trace.meta.samples && samples) this.client.table('samples', {...words, location, shortest}, 'samples').then((found) => {
       if (found) [trace.sampled, trace.sampledOf] = [/** @type {any} */ (found.columns), row];
       this.paneArrived();
@@ -338,7 +348,7 @@ export class App {
     });
   }
 
-  /** Draws the pane; a higher pane leaves less room for rows, so other neighbours may share a row. */
+  /** A higher pane leaves less room for rows, so other neighbours may share a row. */
   paneArrived() {
     const before = this.paneMost;
     if (this.paneHeight !== before) this.refreshSoon(0);
@@ -346,7 +356,7 @@ export class App {
   }
 
   selectWindow() {
-    const {begin, end} = this.store.state;
+    const {begin, end} = this.state;
     this.store.set({selection: {begin, end, first: '', last: ''}});
     this.settle();
   }

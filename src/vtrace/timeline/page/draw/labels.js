@@ -28,8 +28,7 @@ export class Places {
   }
 }
 
-/** Writes a text where its whole width is free. @param {Surface} s @param {Places} places
- * @param {string} text @param {{x: number, y: number, colour: number, room?: number, size?: number}} at y: of the base line */
+/** Writes a text where its whole width is free. @type {LabelOf} */
 export function label(s, places, text, {x, y, colour, room = Infinity, size = 11}) {
   const wide = s.widthOf(text, size);
   if (wide > room || !places.take(x, y - size * 0.8, wide, size)) return false;

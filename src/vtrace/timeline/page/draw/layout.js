@@ -9,12 +9,10 @@ export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 /** Least px of a pinned row, which has room for the names of its calls and the edge for marks. */
 const PINNED = 28;
 
-/** @param {State} state @param {TraceData[]} traces
- * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
- * @returns {Layout} */
+/** @type {LayoutOf} */
 export function layout(state, traces, width, height, wanted) {
   const left = Math.min(170, Math.round(width / 4));
-  const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;
+  const part = state.picks.length ? 0.45 : 0.34, pane = state.row ? Math.min(Math.round(Math.min(height, 765) * part), GAP + wanted) : 0;
   const bottom = Math.max(AXIS + 20, height - pane), gaps = traces.length > 1 ? GAP : 0;
   const every = traces.map((trace, number) => arrangedRows(state, trace, number));
   const pins = every.reduce((sum, {pinned}) => sum + pinned.length, 0), count = every.reduce((sum, {pinned, others}) => sum + pinned.length + others.length, 0);
@@ -35,7 +33,7 @@ export function layout(state, traces, width, height, wanted) {
 }
 
 /** The last requested rows of each trace, since a frame requests them several times.
- * @type {WeakMap<object, {key: string, pinned: Row[], others: Row[], shown?: {key: number, rows: Row[], id: string, pinned: number, scrolled: number}}>} */
+ * @type {WeakMap<object, ArrangedRows>} */
 const kept = new WeakMap();
 let made = 0;
 /** Rows whose names have more letters than this share no rows: an address takes 65,536. */
@@ -63,8 +61,7 @@ function shownRows(every, most) {
   return every.shown;
 }
 
-/** The parts of a row of a height: y of the edge for marks of outliers and waits, its height, y of the colours, all from the
- * row's top; the gap between rows. Thin rows have no edge. @param {number} high @param {boolean} marked */
+/** The parts of a row: y of the edge for marks, its height, y of the colours, from the row's top; the gap between rows. Thin rows have no edge. @param {number} high @param {boolean} marked */
 export function boxOf(high, marked) {
   const gap = high >= 24 ? 4 : high >= 12 ? 2 : high >= 3 ? 1 : 0, edge = !marked || high < 10 ? 0 : high >= 24 ? 3 : 2;
   const top = Math.floor(gap / 2);
@@ -72,18 +69,15 @@ export function boxOf(high, marked) {
 }
 
 /** The px of a row. @param {Part} part @param {number} row */
-export function rowHigh(part, row) {
-  return row < part.pinned ? part.pinHigh : part.high;
-}
+export const rowHigh = (part, row) => row < part.pinned ? part.pinHigh : part.high;
 
-/** The y of a row and of its end, whole numbers, so that rows meet. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+/** The y of a row and of its end, whole numbers, so that rows meet. @type {OfRow<number[]>} */
 export function rowEnds(l, scroll, part, row) {
   const pinned = row < part.pinned, first = pinned ? part.pinTop : l.band + part.begin - scroll, at = pinned ? row : row - part.pinned;
   return [at, at + 1].map((each) => l.top + Math.round(first + each * rowHigh(part, row)));
 }
 
-/** The part of a row that pinned rows do not cover, and that is on the screen: y, and its height, which is 0 for other rows.
- * @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+/** The part of a row that pinned rows do not cover, and that is on the screen: y, and its height, which is 0 for other rows. @type {OfRow<{y: number, high: number}>} */
 export function seen(l, scroll, part, row) {
   const [y, end] = rowEnds(l, scroll, part, row), top = Math.max(y, row < part.pinned ? l.top : l.top + l.band);
   return {y: top, high: Math.max(0, Math.min(l.bottom, end) - top)};
@@ -97,7 +91,7 @@ export function visible(l, scroll, part) {
   return [...Array.from({length: Math.max(0, last - first)}, (_, n) => part.pinned + first + n), ...Array.from({length: part.pinned}, (_, n) => n)];
 }
 
-/** The row at a place of the chart. @param {Layout} l @param {number} scroll @param {number} y @returns {Row | undefined} */
+/** The row at a place of the chart. @type {RowAtPoint} */
 export function rowAtPoint(l, scroll, y) {
   if (y < l.top || y >= l.bottom) return undefined;
   for (const part of l.parts) {
@@ -108,7 +102,7 @@ export function rowAtPoint(l, scroll, y) {
   }
 }
 
-/** The middle of a row; of a row below the pinned rows or below the chart, their border. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+/** The middle of a row; of a row below the pinned rows or below the chart, their border. @type {OfRow<number>} */
 export function rowMiddle(l, scroll, part, row) {
   const y = rowEnds(l, scroll, part, row)[0] + rowHigh(part, row) / 2;
   return row < part.pinned ? y : Math.min(l.bottom, l.band ? Math.max(l.top + l.band, y) : y);

@@ -8,7 +8,7 @@ import {isFirst} from '../model/rare.js';
 import {label} from './labels.js';
 import {rowMiddle, seen} from './layout.js';
 
-/** The lines of messages inside the picture: x0, y0, x1, y1 of each, and the place of each in the table.
+/** The lines of messages in the picture: x0, y0, x1, y1, and places in the table.
  * @param {View} v @param {Table} table */
 function messageLines(v, {columns: c, notes}) {
   const part = v.l.parts[v.trace], {left, width, top, band, bottom} = v.l, ends = /** @type {number[]} */ ([]), places = /** @type {number[]} */ ([]);
@@ -25,9 +25,7 @@ function messageLines(v, {columns: c, notes}) {
   return {ends, places};
 }
 
-/** Messages as their density or the choice of the person allows.
- * @param {Surface} s @param {View} v @param {Table} table @param {'auto' | 'lines' | 'none'} choice
- * @param {Places} labels @returns {boolean} false: too many to draw */
+/** Messages as their density or the choice of the person allows. @type {DrawMessages} */
 export function drawMessages(s, v, table, choice, labels) {
   const {ends, places} = messageLines(v, table), part = v.l.parts[v.trace], {bundled} = table.notes;
   const area = v.l.width * Math.min(v.l.bottom - v.l.top, part.height);
@@ -41,9 +39,7 @@ export function drawMessages(s, v, table, choice, labels) {
   return way !== 'none' || !ends.length;
 }
 
-/** Bundles of messages, as wide as their bytes, with their counts where these fit; each text once.
- * @param {Surface} s @param {View} v @param {Table} table
- * @param {{ends: number[], places: number[], labels: Places}} drawn */
+/** Bundles of messages, as wide as their bytes, with their counts where these fit; each text once. @type {DrawBundles} */
 function drawBundles(s, v, {columns: c}, {ends, places, labels}) {
   const most = Math.log(1 + Math.max(1, ...c.bytes)), said = new Set();
   places.forEach((at, number) => {
@@ -67,9 +63,7 @@ function arrows(ends) {
   return found;
 }
 
-/** The place of each collective operation on the screen: from the first arrival to the last departure, on the rows
- * between the first and the last participant, that are pinned or not. @param {View} v @param {Table} table @param {boolean} pinned
- * @returns {{at: number, x0: number, x1: number, y0: number, y1: number}[]} */
+/** The places of collective operations on the screen: first arrival to last departure, rows from the first to the last participant. @type {BandsOf} */
 function bandsOf(v, {columns: c}, pinned) {
   const low = new Map(), high = new Map(), found = [], {left, width, bottom} = v.l, part = v.l.parts[v.trace];
   for (let at = 0; at < c.part_instance.length; at += 1) {
@@ -88,15 +82,14 @@ function bandsOf(v, {columns: c}, pinned) {
   return found;
 }
 
-/** Collective operations behind the rows: they show in the gaps between rows. @param {Surface} s @param {View} v @param {Table} table @param {boolean} pinned */
+/** Collective operations behind the rows: they show in the gaps between rows. @type {FillBands} */
 export function fillBands(s, v, table, pinned) {
   const {high, pinHigh, pinned: count} = v.l.parts[v.trace], colour = mixed(v.paper.back, v.paper.mark, 0.3);
   if ((pinned ? pinHigh : high) < 10 || (pinned && !count)) return;
   for (const {x0, x1, y0, y1} of bandsOf(v, table, pinned)) s.fill(x0, y0, x1 - x0, y1 - y0, colour);
 }
 
-/** The bands of collective operations over the rows, for a person who wants this, and their names where they fit.
- * @param {Surface} s @param {View} v @param {Table} table @param {Places} labels */
+/** The bands of collective operations over the rows, and their names where they fit. @type {DrawCollectives} */
 export function drawCollectives(s, v, table, labels) {
   for (const {at, x0, x1, y0, y1} of [false, true].flatMap((pinned) => bandsOf(v, table, pinned))) {
     s.veil(x0, y0, x1 - x0, y1 - y0, v.paper.mark, 0.12);
@@ -106,7 +99,7 @@ export function drawCollectives(s, v, table, labels) {
   }
 }
 
-/** Markers and losses in rows, at least a pixel wide; on one pixel of a row, only the first of each kind. @param {Surface} s @param {View} v @param {Table} table */
+/** Markers and losses; on one pixel of a row, only the first of each kind. @param {Surface} s @param {View} v @param {Table} table */
 export function drawMarks(s, v, table) {
   const c = table.columns, part = v.l.parts[v.trace], drawn = new Set();
   for (let at = 0; at < c.lost_begin.length; at += 1) {
@@ -130,7 +123,7 @@ export function drawMarks(s, v, table) {
   }
 }
 
-/** @param {Surface} s @param {number} x @param {number} y @param {number} w @param {number} h @param {any} paper */
+/** @type {Hatched} */
 function hatched(s, x, y, w, h, paper) {
   s.veil(x, y, w, h, paper.back, 0.75);
   s.veil(x, y, w, Math.min(2, h), paper.pick, 1);

@@ -11,8 +11,7 @@ const WAITS = 6, TICK = 6;
 /** With more rows, only the coarsest tiles are summed. */
 const MANY = 256;
 
-/** The sums of each trace with the tiles and the number of locations that they are from. Rows outside of the picture have
- * no tiles, so sums of more locations stay. @type {WeakMap<object, {key: string, covered: number, sums: Overview}>} */
+/** The sums of each trace. Rows outside of the picture have no tiles, so sums of more locations stay. @type {WeakMap<object, KeptSums>} */
 const kept = new WeakMap();
 
 /** @param {App} app @param {number} number of the trace @param {Layout} l */
@@ -39,9 +38,9 @@ function sumsOf(app, number, l) {
 /** What a surface shows, since most frames change the window only. @type {WeakMap<object, unknown[]>} */
 const painted = new WeakMap();
 
-/** @param {App} app @param {CanvasSurface} s @param {{l: Layout, height: number}} at */
+/** @type {DrawOverview} */
 export function drawOverview(app, s, {l, height}) {
-  const paper = paperOf(), {begin, end, shift} = app.store.state, {width} = l, scale = width / app.length;
+  const paper = paperOf(), {begin, end, shift} = app.state, {width} = l, scale = width / app.length;
   const sums = app.traces.map((_, number) => sumsOf(app, number, l)), shown = [paper, width, app.length, window.devicePixelRatio, ...sums, ...app.traces.map(({ticks}) => ticks)];
   const before = painted.get(s);
   if (!before || shown.some((each, at) => each !== before[at])) {
@@ -49,7 +48,7 @@ export function drawOverview(app, s, {l, height}) {
     s.begin(width, height, paper.back);
     const tall = Math.floor(height / app.traces.length);
     app.traces.forEach(({meta, ticks}, number) => {
-      const place = {x0: (shift[number] ?? 0) * scale, wide: meta.duration * scale, top: number * tall + 1, room: tall - WAITS - 4};
+      const place = {x0: shift[number] * scale, wide: meta.duration * scale, top: number * tall + 1, room: tall - WAITS - 4};
       paint(s, sums[number], place, meta.classes.map((one) => parsed(one.colour)), paper);
       if (ticks) mark(s, ticks.columns, place, scale, paper);
     });
@@ -61,8 +60,7 @@ export function drawOverview(app, s, {l, height}) {
   s.frame(x0, 0, Math.max(3, x1 - x0), height, paper.text, 1);
 }
 
-/** Ticks at the begins of iterations, with paper around them. @param {CanvasSurface} s @param {Record<string, Column>} ticks
- * @param {{x0: number, top: number}} place @param {number} scale px a ns @param {any} paper */
+/** Ticks at the begins of iterations, with paper around them. @type {Mark} */
 function mark(s, {begin, slow}, {x0, top}, scale, paper) {
   for (let at = 0; at < (begin?.length ?? 0); at += 1) {
     const x = Math.floor(x0 + begin[at] * scale);
@@ -71,8 +69,7 @@ function mark(s, {begin, slow}, {x0, top}, scale, paper) {
   }
 }
 
-/** @param {CanvasSurface} s @param {Overview} sums
- * @param {{x0: number, wide: number, top: number, room: number}} place @param {number[]} colours of classes @param {any} paper */
+/** @type {PaintStrip} */
 function paint(s, {classes, waits}, {x0, wide, top, room}, colours, paper) {
   const pale = colours.map((colour) => waiting(colour, paper.back)), step = wide / COLUMNS;
   s.fill(x0, top, wide, room, paper.idle);

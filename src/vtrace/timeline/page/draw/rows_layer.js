@@ -5,6 +5,7 @@ import {heat, mixed, shade, waiting} from '../model/colours.js';
 import {BINS} from '../model/tiles.js';
 import {OUTLIER, SQUARE, ofRow} from '../model/rare.js';
 import {runs} from '../model/samples.js';
+import {xOf} from '../model/time.js';
 import {label} from './labels.js';
 import {fitting} from './surface.js';
 
@@ -18,7 +19,7 @@ export function callColour(paint, region, ns) {
   if (known !== undefined) return known;
   const own = paint.classOf[region] ?? 0, base = (paint.waits[region] ? paint.waiting : paint.classes)[own] ?? 0x999999;
   let colour = paint.colour === 'heat' ? heat(Math.log(Math.max(1, ns)) / Math.log(Math.max(2, paint.longest)))
-    : paint.own?.(region) ?? (paint.colour === 'region' ? shade(hue(paint, region), region) : shade(base, region));
+    : paint.own?.(region) ?? (paint.colour === 'region' ? shade(hue(paint, region), region) : paint.colour === 'work' ? base : shade(base, region));
   if (paint.found && !paint.found(region)) colour = mixed(colour, paint.washed, 0.8);
   paint.memo.set(region, colour);
   return colour;
@@ -32,16 +33,12 @@ function hue(paint, region) {
   return paint.waits[region] ? waiting(found, paint.back) : found;
 }
 
-/** Draws a part of a tile in a row.
- * @param {Surface} s @param {Paint} paint
- * @param {Piece<Tile>} part @param {RowBox} row */
+/** Draws a part of a tile in a row. @type {DrawTile} */
 export function drawTile(s, paint, part, row) {
-  const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
-  const base = part.number * BINS;
+  const wide = 2 ** part.level, base = part.number * BINS, x = xOf(row);
   const first = Math.max(0, Math.floor(part.from / wide) - base), last = Math.min(BINS, Math.ceil(part.to / wide) - base);
   const place = {
-    first, last, wide: wide * scale, zero: row.left + (base * wide - row.begin) * scale,
-    low: row.left + (part.from - row.begin) * scale, high: row.left + (part.to - row.begin) * scale,
+    first, last, wide: wide * (row.width / (row.end - row.begin)), zero: x(base * wide), low: x(part.from), high: x(part.to),
   };
   if (row.h < STACKED && place.wide > 0.6) s.strip({...place, y: row.y, h: row.h, colours: thinColours(paint, part.tile)});
   else thickTile(s, paint, part.tile, place, row);
@@ -59,7 +56,7 @@ function thinColours(paint, tile) {
   return colours;
 }
 
-/** The colour of the class with the most time in a bin, paler where much of it is outside of calls; -1: no call.
+/** The colour of the class with the most time in a bin; -1: no call.
  * @param {Paint} paint @param {Tile} tile @param {number} bin */
 function thinColour(paint, tile, bin) {
   const total = tile.total[bin];
@@ -73,16 +70,14 @@ function thinColour(paint, tile, bin) {
   return colour;
 }
 
-/** A class in a shade for its region with the most time. @param {Paint} paint @param {number} number
- * @param {number} top the region with the most time of all @param {number} waits 1: the colour of calls that wait */
+/** A class in a shade for its region with the most time. @type {ClassColour} */
 function classColour(paint, number, top, waits) {
   if (top >= 0 && paint.classOf[top] === number && paint.waits[top] === waits) return callColour(paint, top, paint.longest ** 0.5);
   const plain = (waits ? paint.waiting : paint.classes)[number];
   return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
 }
 
-/** @param {Surface} s @param {Paint} paint @param {Tile} tile @param {Place} place
- * @param {{y: number, h: number}} row */
+/** @type {ThickTile} */
 function thickTile(s, paint, tile, place, row) {
   const {first, last, wide, zero, low, high} = place;
   const kinds = paint.classes.length, sums = new Float64Array(2 * kinds);
@@ -115,16 +110,13 @@ function thickTile(s, paint, tile, place, row) {
   endRun(s, column.run, row);
 }
 
-/** Draws neighbouring columns of one colour at once. @param {Surface} s
- * @param {{x: number, end: number, colour: number}} run @param {{y: number, h: number}} row */
+/** Draws neighbouring columns of one colour at once. @type {EndRun} */
 function endRun(s, run, row) {
   if (run.colour >= 0) s.fill(run.x, row.y, run.end - run.x, row.h, run.colour);
   run.colour = -1;
 }
 
-/** Draws a pixel column or a wide bin: stacked classes in proportion to their time, the part that waits above, each at least
- * a pixel; a thin row has only the class with the most time.
- * @param {Surface} s @param {Paint} paint @param {PixelColumn} column @param {{y: number, h: number}} row */
+/** Draws a pixel column or a wide bin: classes stacked by their time, the part that waits above; a thin row has the class with the most time. @type {PaintColumn} */
 function paintColumn(s, paint, column, row) {
   const x = Math.floor(column.x), width = Math.max(1, Math.ceil(column.end) - x);
   const whole = 255 * column.bins, kinds = paint.classes.length;
@@ -158,34 +150,25 @@ function paintColumn(s, paint, column, row) {
   }
 }
 
-/** Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
- * @param {Surface} s @param {Paint} paint @param {Calls} calls @param {RowBox} row
- * @param {number} from ns: the part to draw @param {number} to */
+/** Draws the calls of a row above the tiles, outer calls first. @type {DrawCalls} */
 export function drawCalls(s, paint, calls, row, from, to) {
-  const scale = row.width / (row.end - row.begin);
-  const low = row.left + (Math.max(from, row.begin) - row.begin) * scale;
-  const high = row.left + (Math.min(to, row.end) - row.begin) * scale;
+  const x = xOf(row), low = x(Math.max(from, row.begin)), high = x(Math.min(to, row.end));
   for (let at = 0; at < calls.begin.length; at += 1) {
     if (calls.end[at] < from || calls.begin[at] >= to) continue;
-    const x0 = Math.max(low, row.left + (calls.begin[at] - row.begin) * scale);
-    const x1 = Math.min(high, row.left + (calls.end[at] - row.begin) * scale);
+    const x0 = Math.max(low, x(calls.begin[at])), x1 = Math.min(high, x(calls.end[at]));
     s.fill(x0, row.y, x1 - x0, row.h, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
   }
 }
 
-/** Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
- * @param {Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time @param {RowBox} row
- * @param {{name: (region: number) => string, ink: (region: number, ns: number) => number, places: Places}} how
- *   ink: the colour of a name; places: those of all labels */
+/** Writes the names of a row's calls where these first are the innermost. @type {LabelCalls} */
 export function labelCalls(s, pieces, row, {name, ink, places}) {
-  const scale = row.width / (row.end - row.begin);
-  /** @type {{begin: number, end: number, region: number} | null} */
+  const x = xOf(row);
+  /** @type {(Span & {region: number}) | null} */
   let last = null;
   /** @param {number} next */
   const write = (next) => {
     if (!last) return;
-    const x0 = Math.max(row.left, row.left + (last.begin - row.begin) * scale);
-    const x1 = Math.min(row.left + row.width, row.left + (Math.min(next, last.end) - row.begin) * scale);
+    const x0 = Math.max(row.left, x(last.begin)), x1 = Math.min(row.left + row.width, x(Math.min(next, last.end)));
     if (x1 - x0 < NAMED) return;
     const y = row.y + row.h / 2 + 4, text = fitting(name(last.region), x1 - x0 - 6, (part) => s.widthOf(part));
     if (text) label(s, places, text, {x: x0 + 3, y, colour: ink(last.region, last.end - last.begin)});
@@ -204,24 +187,20 @@ export function labelCalls(s, pieces, row, {name, ink, places}) {
 export const ROOM = 14;
 
 /** The part of a row for its calls; the rest is for the curve. @template {{y: number, h: number}} T @param {T} row @returns {T} */
-export function callsPart(row) {
-  return row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
-}
+export const callsPart = (row) => row.h < ROOM ? row : {...row, h: Math.floor(row.h * 0.5)};
 
-/** A counter as a curve, in thin rows as colour. @param {Surface} s @param {any} paper @param {Curves} curves @param {string} key of the row
- * @param {RowBox} row @param {boolean} [thin] */
+/** A counter as a curve, in thin rows as colour. @type {DrawCurve} */
 export function drawCurve(s, paper, curves, key, row, thin = row.h < ROOM) {
   const number = curves.index.get(key), {least, most} = curves.scale;
   if (number === undefined || !(least <= most)) return;
-  const {low, mean, high, bins, begin, end} = curves, px = row.width / (row.end - row.begin), wide = (end - begin) / bins;
+  const {low, mean, high, bins, begin, end} = curves, x = xOf(row), wide = (end - begin) / bins;
   const top = thin ? row.y : row.y + callsPart(row).h + 1, tall = thin ? row.h : row.y + row.h - top;
   const unit = (tall - 1) / (most - least || 1), area = mixed(paper.back, paper.text, 0.3);
   /** @param {number} value */
   const y = (value) => top + tall - 1 - (value - least) * unit;
   if (!thin) s.fill(row.left, top, row.width, tall, paper.back);
   for (let bin = 0; bin < bins; bin += 1) {
-    const at = number * bins + bin, x0 = Math.max(row.left, row.left + (begin + bin * wide - row.begin) * px);
-    const x1 = Math.min(row.left + row.width, row.left + (begin + (bin + 1) * wide - row.begin) * px);
+    const at = number * bins + bin, x0 = Math.max(row.left, x(begin + bin * wide)), x1 = Math.min(row.left + row.width, x(begin + (bin + 1) * wide));
     if (Number.isNaN(mean[at]) || x1 <= x0) continue;
     if (thin) {
       s.fill(x0, top, x1 - x0, tall, heat((mean[at] - least) / (most - least || 1)));
@@ -232,22 +211,18 @@ export function drawCurve(s, paper, curves, key, row, thin = row.h < ROOM) {
   }
 }
 
-/** With more outliers than this in the window, thin rows have no squares, which would hide the rows. */
-const MOST_SQUARES = 200;
+/** With more outliers than this, squares would hide thin rows. */
+export const MOST_SQUARES = 200;
 
-/** Marks of outliers and waits: an edge above the row's colours; in thin rows squares, of outliers only.
- * @param {Surface} s @param {{outlier: number, wait: number}} paper
- * @param {Rare | undefined} rare @param {string} key of the row
- * @param {{y: number, h: number, edge: number, edgeY: number, left: number, width: number, begin: number, end: number}} row
- * @param {boolean} [every] thin rows have all marks */
+/** Marks of outliers and waits above the colours; in thin rows squares, of outliers only. @type {DrawRare} */
 export function drawRare(s, paper, rare, key, row, every = false) {
   if (!rare || (!row.edge && !every && !hasSquares(rare))) return;
   const {first, last} = ofRow(rare, key), {kind, begin, end} = rare.columns;
-  const scale = row.width / (row.end - row.begin), right = row.left + row.width;
+  const x = xOf(row), right = row.left + row.width;
   for (const pass of row.edge || every ? [1, 0] : [0]) {
     for (let at = first; at < last; at += 1) {
       if (kind[at] !== pass) continue;
-      const x0 = Math.max(row.left, row.left + (begin[at] - row.begin) * scale), x1 = Math.min(right, row.left + (end[at] - row.begin) * scale);
+      const x0 = Math.max(row.left, x(begin[at])), x1 = Math.min(right, x(end[at]));
       if (x1 < row.left || x0 >= right) continue;
       const colour = pass === OUTLIER ? paper.outlier : paper.wait;
       if (row.edge) s.fill(x0, row.edgeY, Math.max(SQUARE, x1 - x0), row.edge, colour);
@@ -266,15 +241,13 @@ export function hasSquares(rare) {
   return found <= MOST_SQUARES;
 }
 
-/** Draws a thin mark for each function; recorded calls are drawn above the marks.
- * @param {Surface} s @param {Paint} paint @param {Leaves | undefined} leaves @param {string} key of the row
- * @param {RowBox} row @param {number} from ns: the part to draw @param {number} to */
-export function drawLeaves(s, paint, leaves, key, row, from, to) {
-  if (!leaves) return;
-  const scale = row.width / (row.end - row.begin), thin = row.h >= 6 ? Math.ceil(row.h * 0.4) : row.h;
+/** Draws a thin mark for each function of samples. @type {DrawLeaves} */
+export function drawLeaves(s, {of: {leaves}, state, paint, x}, key, row, from, to) {
+  if (!leaves || !state.samples) return;
+  const thin = row.h >= 6 ? Math.ceil(row.h * 0.4) : row.h;
   const y = row.y + Math.floor((row.h - thin) / 2);
   for (const run of runs(leaves, key)) {
     const begin = Math.max(run.begin, from, row.begin), end = Math.min(run.end, to, row.end);
-    if (end > begin) s.fill(row.left + (begin - row.begin) * scale, y, (end - begin) * scale, thin, callColour(paint, run.region, run.end - run.begin));
+    if (end > begin) s.fill(x(begin), y, x(end) - x(begin), thin, callColour(paint, run.region, run.end - run.begin));
   }
 }

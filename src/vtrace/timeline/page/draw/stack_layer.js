@@ -11,8 +11,7 @@ export const CURVE = 34;
 /** px of a call from which on it has its name. */
 const NAMED = 22;
 
-/** @param {Calls} calls @param {Pane} pane
- * @param {(at: number, x0: number, x1: number, y: number) => void} each called for each call on the screen */
+/** @type {OnScreen} */
 function onScreen(calls, pane, each) {
   const right = pane.left + pane.width;
   for (let at = 0; at < calls.begin.length; at += 1) {
@@ -22,16 +21,14 @@ function onScreen(calls, pane, each) {
   }
 }
 
-/** @param {Surface} s @param {Paint} paint @param {Calls} calls @param {Pane} pane */
+/** @type {FillStack} */
 export function fillStack(s, paint, calls, pane) {
   onScreen(calls, pane, (at, x0, x1, y) => {
     s.fill(x0, y, Math.max(1, x1 - x0 - 0.5), STACK_ROW - 1, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
   });
 }
 
-/** The names of calls where they fit; short calls of a region beside one another have one name and their number.
- * @param {Surface} s @param {Paint} paint @param {Calls} calls
- * @param {Pane} pane @param {(region: number) => string} name */
+/** The names of calls where they fit; short calls of a region beside one another have one name and their number. @type {LabelStack} */
 export function labelStack(s, paint, calls, pane, name) {
   /** @type {Map<number, Run>} the last ones, by their height */
   const last = new Map();
@@ -54,8 +51,7 @@ export function labelStack(s, paint, calls, pane, name) {
   for (const run of last.values()) label(run);
 }
 
-/** The call of the stack at a place, -1: none. @param {Calls} calls @param {number} time @param {number} depth
- * @param {number} slack ns */
+/** The call of the stack at a place, -1: none. @type {StackCall} */
 export function stackCall(calls, time, depth, slack) {
   let best = -1;
   for (let at = 0; at < calls.begin.length; at += 1) {
@@ -71,8 +67,7 @@ export function deepest(calls) {
   return found;
 }
 
-/** Draws curves of counters below `top`, each with its name, lowest and highest value.
- * @param {Surface} s @param {Table} table @param {Pane} pane @param {any} paper */
+/** Draws curves of counters below `top`, each with its name, lowest and highest value. @type {DrawCounters} */
 export function drawCounters(s, table, pane, paper) {
   const {series, time, value} = table.columns;
   table.notes.series.forEach((/** @type {any} */ one, /** @type {number} */ number) => {
@@ -84,23 +79,23 @@ export function drawCounters(s, table, pane, paper) {
     }
     if (low > high) return;
     const scale = (CURVE - 8) / (high - low || 1);
-    const points = /** @type {number[]} */ ([]);
+    const ends = /** @type {number[]} */ ([]); // of the lines of steps
+    let [x0, y0] = [NaN, 0];
     for (let at = 0; at < series.length; at += 1) {
       if (series[at] !== number || !Number.isFinite(value[at])) continue;
       const x = Math.max(pane.left, Math.min(pane.left + pane.width, pane.x(time[at])));
-      if (points.length) points.push(x, points[points.length - 1]);
-      points.push(x, y + CURVE - 4 - (value[at] - low) * scale);
+      const next = y + CURVE - 4 - (value[at] - low) * scale;
+      if (x0 >= 0) ends.push(x0, y0, x, y0, x, y0, x, next);
+      [x0, y0] = [x, next];
     }
-    if (points.length) points.push(pane.left + pane.width, points[points.length - 1]);
-    s.curve(points, paper.text);
+    s.strokes([...ends, x0, y0, pane.left + pane.width, y0], paper.text, 1, 1);
     s.text(one.name, 6, y + 14, paper.text, pane.left - 12);
     s.text(`${shown(low)} to ${shown(high)} ${one.unit}`, 6, y + 27, paper.faint, pane.left - 12, 10);
   });
 }
 
-/** The place of the stacks, and the number of levels that are left out. @template {{top: number, bottom: number}} T
- * @param {Calls} stacks @param {T} pane @returns {T & {hidden: number, cut: number}} */
-export function samplePane(stacks, pane) {
-  const {outer, inner} = hiddenLevels(stacks, (pane.bottom - pane.top) / STACK_ROW);
-  return {...pane, hidden: outer, cut: inner};
+/** The numbers of outer and of inner levels that are left out. @param {Calls} stacks @param {Span & {top: number, bottom: number}} pane */
+export function fittingLevels(stacks, pane) {
+  const {outer, inner} = hiddenLevels(stacks, (pane.bottom - pane.top) / STACK_ROW, pane);
+  return {hidden: outer, cut: inner};
 }

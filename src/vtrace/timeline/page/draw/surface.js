@@ -104,16 +104,6 @@ export class CanvasSurface {
     this.context.strokeRect(x + width / 2, y + width / 2, Math.max(w - width, 1), Math.max(h - width, 1));
   }
 
-  /** @type {Surface['curve']} */
-  curve(points, colour) {
-    const c = this.context;
-    c.strokeStyle = css(colour);
-    c.lineWidth = 1;
-    c.beginPath();
-    for (let at = 0; at < points.length; at += 2) c.lineTo(points[at], points[at + 1]);
-    c.stroke();
-  }
-
   /** @type {Surface['strokes']} */
   strokes(ends, colour, width, alpha) {
     const c = this.context;
@@ -206,11 +196,6 @@ export class SvgSurface {
     this.add(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="none" stroke="${css(colour)}" stroke-width="${width}"/>`);
   }
 
-  /** @type {Surface['curve']} */
-  curve(points, colour) {
-    this.add(`<polyline points="${points.map(n).join(' ')}" fill="none" stroke="${css(colour)}"/>`);
-  }
-
   /** @type {Surface['strokes']} */
   strokes(ends, colour, width, alpha) {
     const path = [];
@@ -240,8 +225,7 @@ export class SvgSurface {
 /** The fewest letters of a shortened text: fewer do not name anything. */
 const LETTERS = 12;
 
-/** The start of a text that fits, '' if too few characters fit. @param {string} text @param {number} room
- * @param {(text: string) => number} measure */
+/** The start of a text that fits, '' if too few characters fit. @type {Fitting} */
 export function fitting(text, room, measure) {
   if (room === Infinity || measure(text) <= room) return text;
   if (room < 14) return '';
@@ -261,6 +245,4 @@ const pixel = (colour) => (0xff000000 | ((colour & 255) << 16) | (colour & 0xff0
 const n = (value) => String(Math.round(value * 100) / 100);
 
 /** @param {string} text */
-function escaped(text) {
-  return text.replace(/[&<>"\u0000-\u001f]/g, (each) => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'})[each] ?? '?');
-}
+const escaped = (text) => text.replace(/[&<>"\u0000-\u001f]/g, (each) => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'})[each] ?? '?');

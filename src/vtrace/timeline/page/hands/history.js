@@ -5,7 +5,7 @@ import {INITIAL, STEPS, same} from '../model/store.js';
 import {clamped} from '../model/time.js';
 
 const PAUSE = 600;
-/** The address changes this many ms after the last change, since a change takes browsers milliseconds. */
+/** The address changes this many ms after the last change. */
 const WRITE = 150;
 
 /** @param {App} app @param {(state: State) => string} fragment @param {(text: string) => Partial<State>} values */

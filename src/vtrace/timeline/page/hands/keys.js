@@ -4,7 +4,7 @@
 import {button, byId, element, fill} from '../panels/dom.js';
 import {addNote} from '../panels/notes.js';
 import {moved, zoomed} from '../model/time.js';
-import {callAtCentre, clear, foldProcess, go, goPartner, nextRow, selectedRow, togglePin, zoomToChoice} from './walk.js';
+import {callAtCentre, clear, foldProcess, go, goPartner, nextRow, selectedRow, togglePick, togglePin, zoomToChoice} from './walk.js';
 
 /** @type {[string[], string, (app: App) => void][]} */
 const KEYS = [
@@ -25,15 +25,16 @@ const KEYS = [
   [['k'], 'shortest call of the region on all rows', (app) => go(app, 'shortest', true)],
   [['c'], 'call in the middle of the window on the selected row', callAtCentre],
   [['x'], 'select the time of the window', (app) => app.selectWindow()],
-  [['+', '='], 'higher rows', (app) => app.store.set({zoom: Math.min(64, app.store.state.zoom * 1.5)})],
-  [['-'], 'lower rows', (app) => app.store.set({zoom: Math.max(1, app.store.state.zoom / 1.5)})],
+  [['+', '='], 'higher rows', (app) => app.store.set({zoom: Math.min(64, app.state.zoom * 1.5)})],
+  [['-'], 'lower rows', (app) => app.store.set({zoom: Math.max(1, app.state.zoom / 1.5)})],
   [['t'], 'fold rows: threads, processes, nodes', (app) => {
-    const {fold} = app.store.state;
+    const {fold} = app.state;
     app.store.set({fold: fold === 'thread' ? 'process' : fold === 'process' ? 'node' : 'thread', scroll: 0});
   }],
-  [['o'], 'fold or unfold the process, or the alike rows, of the selected row', foldProcess],
+  [['o'], 'fold or unfold the process, node or alike rows of the selected row', foldProcess],
   [['y'], 'keep the selected row at the top, or let it go back', (app) => togglePin(app, selectedRow(app))],
   [['Y'], 'the same for its process with all threads', (app) => togglePin(app, selectedRow(app), true)],
+  [['e'], 'pick the selected row for panels and stacks, or leave it', (app) => togglePick(app, selectedRow(app))],
   [['v'], 'next counter below rows', (app) => app.nextCurve()],
   [['n'], 'add a note at the mouse or the selection', addNote],
   [['p'], 'next panel', (app) => app.nextPanel()],
@@ -77,7 +78,7 @@ export function showKeys() {
   const rows = KEYS.map(([keys, text]) => element('tr', {}, element('td', {}, ...keys.flatMap((key) => [element('kbd', {}, key), ' '])), element('td', {}, text)));
   const mouse = [
     ['wheel', 'scroll rows; with Shift move in time'], ['Ctrl and wheel', 'zoom at the mouse'], ['drag', 'select a part; the panels follow'], ['drag on the axis', 'measure a range'],
-    ['drag with Shift', 'move in time'], ['right click on the name of a row; Shift and F10', 'menu of the row'], ['click', 'select the call'], ['double click', 'zoom to the call'],
+    ['drag with Shift', 'move in time'], ['click on names with Shift', 'pick rows'], ['right click on the name of a row; Shift and F10', 'menu of the row'], ['click', 'select the call'], ['double click', 'zoom to the call'],
   ].map(([what, text]) => element('tr', {}, element('td', {}, what), element('td', {}, text)));
   fill(dialog, element('h2', {}, 'Keys'), element('table', {}, ...rows, ...mouse), button('Close', () => dialog.close()));
   dialog.showModal();

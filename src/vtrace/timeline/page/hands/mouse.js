@@ -8,14 +8,14 @@ import {stackCall} from '../draw/stack_layer.js';
 import {keyFor} from '../model/rows.js';
 import {moved, zoomed} from '../model/time.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, rowUnder, zoomToChoice} from './walk.js';
+import {chooseAt, chooseCall, chooseRare, chooseSample, openCluster, rowUnder, togglePick, zoomToChoice} from './walk.js';
 
 const DRAG = 4;
 
 /** @param {App} app */
 export function installMouse(app) {
   const chart = byId('chart'), {store} = app;
-  /** @type {{x: number, y: number, pan: boolean, begin: number, end: number} | null} */
+  /** @type {Press | null} */
   let press = null;
   let dragged = false;
   /** @param {MouseEvent} event */
@@ -53,7 +53,7 @@ export function installMouse(app) {
     press = null;
     app.dragging = false;
     if (dragged && !pressed.pan) app.settle();
-    else if (!dragged) click(app, at);
+    else if (!dragged) click(app, at, event.shiftKey);
   });
   chart.addEventListener('dblclick', () => zoomToChoice(app));
 }
@@ -72,7 +72,7 @@ function wheel(app, event, x) {
   }
 }
 
-/** @param {App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
+/** @param {App} app @param {Point} from @param {Point} to */
 function select(app, from, to) {
   const l = app.layout, {state} = app.store;
   const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
@@ -90,11 +90,12 @@ function select(app, from, to) {
   }});
 }
 
-/** @param {App} app @param {{x: number, y: number}} at */
-async function click(app, at) {
+/** @param {App} app @param {Point} at @param {boolean} more picks a row */
+async function click(app, at, more) {
   const l = app.layout, {state} = app.store, row = rowUnder(app, at);
   if (at.x < l.left) {
-    if (row?.alike) openCluster(app, row);
+    if (more) togglePick(app, row);
+    else if (row?.alike) openCluster(app, row);
     else if (row) app.store.set({row: `${row.trace}:${row.key}`});
     return;
   }
@@ -111,15 +112,12 @@ async function click(app, at) {
   await chooseAt(app, row.trace, row.location, time);
 }
 
-/** @param {App} app @param {{x: number, y: number}} at @param {PlacedPane} pane */
-function clickStack(app, at, pane) {
-  const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
-  const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));
-  if (parts.samples && at.y >= parts.sampled.top && at.y < parts.sampled.bottom) {
-    chooseSample(app, pane.trace, location, window.begin + (at.x - pane.left) * scale, 2 * scale);
-    return;
-  }
-  if (!stack) return;
-  const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
-  if (found >= 0) chooseCall(app, pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
+/** @param {App} app @param {Point} at @param {PlacedPane} pane */
+function clickStack(app, {x, y}, pane) {
+  const l = app.layout, found = paneParts(app, l, pane).stacks.find(({place}) => y >= place.top && y < place.bottom);
+  if (!found) return;
+  const {trace, row, calls, sampled, place} = found, location = Number(row.slice(3)), scale = (place.end - place.begin) / l.width, time = place.begin + (x - l.left) * scale;
+  if (sampled) return void chooseSample(app, trace, location, time, 2 * scale);
+  const at = stackCall(calls, time, Math.floor((y - place.top) / STACK_ROW) + place.hidden, scale);
+  if (at >= 0) chooseCall(app, trace, {location, begin: calls.begin[at], end: calls.end[at], depth: calls.depth[at]});
 }

@@ -26,7 +26,7 @@ export function installOverview(app) {
   const title = strip.title;
   strip.addEventListener('mousemove', (event) => {
     const number = Math.floor(((event.clientY - strip.getBoundingClientRect().top) / strip.clientHeight) * app.traces.length);
-    const text = tickText(app.traces[number]?.ticks, timeAt(event) - (app.store.state.shift[number] ?? 0), (NEAR * app.length) / strip.clientWidth);
+    const text = tickText(app.traces[number]?.ticks, timeAt(event) - app.state.shift[number], (NEAR * app.length) / strip.clientWidth);
     app.overTick = text ? {x: event.clientX, y: event.clientY, text} : null;
     strip.title = text ? '' : title;
   });
@@ -42,18 +42,17 @@ export function installOverview(app) {
   });
   window.addEventListener('mouseup', (event) => {
     if (press === null) return;
-    const {begin, end} = app.store.state, at = timeAt(event);
-    if (!dragged) app.show({begin: at - (end - begin) / 2, end: at + (end - begin) / 2});
+    if (!dragged) app.showTime(timeAt(event), true);
     press = null;
   });
   showChip(app);
 }
 
-/** Says that the first window is a part of the run, until it is closed or the window changes. @param {App} app */
+/** Says that the first window is a part of the run. @param {App} app */
 function showChip(app) {
   const first = firstWindow(app.traces.map(({meta}) => meta)), chip = byId('chip');
   const show = () => {
-    const {begin, end} = app.store.state;
+    const {begin, end} = app.state;
     chip.hidden = !first || begin !== first.begin || end !== first.end;
   };
   fill(chip, element('span', {}, 'without MPI_Init and MPI_Finalize: '), button('0 shows all', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole run (0)'}),
@@ -62,8 +61,7 @@ function showChip(app) {
   show();
 }
 
-/** The part of a trace between MPI_Init and MPI_Finalize; null: there is none, or there are two traces, which begin and end
- * MPI at other times. @param {any[]} metas @returns {Span | null} */
+/** The part between MPI_Init and MPI_Finalize; null: there is none, or two traces have other ones. @param {any[]} metas @returns {Span | null} */
 export function firstWindow(metas) {
   const [one, two] = metas;
   return two || !one.body ? null : {begin: one.body[0], end: one.body[1]};

@@ -27,14 +27,14 @@ export function installRowMenu(app) {
   menu.addEventListener('contextmenu', (/** @type {MouseEvent} */ event) => event.preventDefault()); // of the key that opens this menu
   byId('work').append(menu);
   chart.addEventListener('contextmenu', (event) => {
-    const box = chart.getBoundingClientRect(), l = app.layout, row = rowAtPoint(l, app.store.state.scroll, event.clientY - box.top);
+    const box = chart.getBoundingClientRect(), l = app.layout, row = rowAtPoint(l, app.state.scroll, event.clientY - box.top);
     if (!row || event.clientX - box.left >= l.left) return;
     event.preventDefault();
     app.store.set({row: `${row.trace}:${row.key}`});
     open(row, event.clientX, event.clientY);
   });
   chart.addEventListener('keydown', (event) => {
-    const {row, scroll} = app.store.state, trace = Number(row[0]), l = app.layout, number = app.rowNumber(l, trace, row.slice(2));
+    const {row, scroll} = app.state, trace = Number(row[0]), l = app.layout, number = app.rowNumber(l, trace, row.slice(2));
     if ((event.key !== 'ContextMenu' && !(event.key === 'F10' && event.shiftKey)) || number < 0) return;
     event.preventDefault();
     const box = chart.getBoundingClientRect(), part = l.parts[trace];
@@ -62,6 +62,6 @@ function itemsOf(app, row) {
   const found = row.key[0] === 'n' ? [] : [[pinned ? 'Let go back (y)' : 'Keep at the top (y)', () => togglePin(app, row)]];
   if (row.alike) found.push([`${row.alike > 1 ? 'Show' : 'Join'} the alike rows`, () => openCluster(app, row)]);
   if (threads && !pinned) found.push(['Keep its process at the top (Y)', () => togglePin(app, row, true)]);
-  if (app.store.state.pins.length) found.push(['Let all rows go back', () => app.store.set({pins: []})]);
+  if (app.state.pins.length) found.push(['Let all rows go back', () => app.store.set({pins: []})]);
   return found;
 }

@@ -4,7 +4,8 @@
 import {windowOf} from '../draw/chart.js';
 import {rowAtPoint, rowEnds} from '../draw/layout.js';
 import {hasSquares} from '../draw/rows_layer.js';
-import {placesOf} from '../model/rows.js';
+import {nodeOf, placesOf, processesOf} from '../model/rows.js';
+import {workOf} from '../model/order.js';
 import {valueText} from '../model/curves.js';
 import {offCoreText} from '../model/off_core.js';
 import {OUTLIER, SQUARE, rareAt} from '../model/rare.js';
@@ -13,36 +14,29 @@ import {BINS, covering, levelOf, span} from '../model/tiles.js';
 import {around, count, duration} from '../model/time.js';
 
 /** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
- * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
+ * @param {FoundCall} call */
 export async function chooseCall(app, trace, call) {
   if (!call) return void app.store.set({call: null, sample: null});
-  const {location, begin, end, depth} = call, {state} = app.store;
+  const {location, begin, end, depth} = call, {state} = app.store, shift = state.shift[trace];
   app.callEnd = end;
-  const shift = state.shift[trace] ?? 0, wide = state.end - state.begin;
-  if (end + shift < state.begin || begin + shift > state.end) {
-    const middle = (Math.max(begin, 0) + Math.min(end, begin + wide)) / 2 + shift;
-    app.show({begin: middle - wide / 2, end: middle + wide / 2});
-  }
+  if (end + shift < state.begin || begin + shift > state.end) app.showTime((Math.max(begin, 0) + Math.min(end, begin + state.end - state.begin)) / 2 + shift);
   app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
 }
 
-/** Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.
- * @param {App} app @param {number} trace @param {number} location @param {number} time @param {number} slack ns
- * @param {number} [step] -1, 0, 1 */
+/** Selects the sample at a time, or `step` samples later; moves the window if the sample is outside. @type {ChooseSample} */
 export async function chooseSample(app, trace, location, time, slack, step = 0) {
   const found = await app.client.json('sample', {trace, location, time: Math.floor(time), slack: Math.ceil(slack), step}, 'at');
   if (!found) {
     if (!step) app.store.set({call: null, sample: null});
     return;
   }
-  const {state} = app.store, at = found.time + (state.shift[trace] ?? 0), wide = state.end - state.begin;
-  if (at < state.begin || at > state.end) app.show({begin: at - wide / 2, end: at + wide / 2});
+  app.showTime(found.time + app.state.shift[trace]);
   app.store.set({call: null, sample: {trace, location, time: found.time}, selection: null, ...rowWith(app, trace, location)});
   scrollTo(app, trace, location);
 }
 
-/** Selects the row of a location, also of one that is joined with alike ones, but none that folds or shares. @param {App} app
+/** Selects the row of a location, unless it folds or shares. @param {App} app
  * @param {number} trace @param {number} location */
 function rowWith(app, trace, location) {
   const l = app.layout, row = l.parts[trace]?.rows[app.rowOf(l, trace).get(location) ?? -1];
@@ -51,7 +45,7 @@ function rowWith(app, trace, location) {
 
 /** @param {App} app @param {number} trace @param {number} location */
 function scrollTo(app, trace, location) {
-  const l = app.layout, {scroll} = app.store.state, number = app.rowOf(l, trace).get(location), part = l.parts[trace];
+  const l = app.layout, {scroll} = app.state, number = app.rowOf(l, trace).get(location), part = l.parts[trace];
   if (number === undefined || !part || number < part.pinned) return;
   const [y] = rowEnds(l, scroll, part, number), top = l.top + l.band;
   if (y < top) app.store.set({scroll: Math.max(0, scroll - (top - y) - 40)});
@@ -60,7 +54,7 @@ function scrollTo(app, trace, location) {
 
 /** Selects another call. @param {App} app @param {string} way @param {boolean} [all] on all rows */
 export async function go(app, way, all = false) {
-  const {call, sample} = app.store.state;
+  const {call, sample} = app.state;
   if (sample && (way === 'previous' || way === 'next')) await chooseSample(app, sample.trace, sample.location, sample.time, 0, way === 'next' ? 1 : -1);
   if (!call) return;
   const {trace, location, begin, depth} = call;
@@ -70,7 +64,7 @@ export async function go(app, way, all = false) {
 
 /** Goes to the other end of the selected call's first message. @param {App} app @param {MessageEnd} [end] */
 export async function goPartner(app, end) {
-  const {details} = app, {call} = app.store.state;
+  const {details} = app, {call} = app.state;
   const to = end ?? details?.receives[0] ?? details?.sends[0];
   if (!call || !to || to.partner < 0) return;
   const {trace, location} = call, {partner, comm, tag, time} = to, sent = Number(details.sends.includes(to));
@@ -81,37 +75,36 @@ export async function goPartner(app, end) {
 
 /** Selects the innermost call of the selected row in the middle of the window. @param {App} app */
 export async function callAtCentre(app) {
-  const {row, begin, end, shift} = app.store.state, trace = Number(row[0]);
+  const {row, begin, end, shift} = app.state, trace = Number(row[0]);
   if (!row.slice(2).startsWith('l')) return;
-  await chooseAt(app, trace, Number(row.slice(3)), Math.round((begin + end) / 2) - (shift[trace] ?? 0));
+  await chooseAt(app, trace, Number(row.slice(3)), Math.round((begin + end) / 2) - shift[trace]);
 }
 
-/** Selects the innermost call of a row at a time, else the sample at this time. @param {App} app @param {number} trace
- * @param {number} location @param {number} time */
+/** Selects the innermost call of a row at a time, else the sample at this time. @type {ChooseAt} */
 export async function chooseAt(app, trace, location, time) {
-  const found = await app.client.json('at', {trace, location, time}, 'at'), {begin, end, samples} = app.store.state;
+  const found = await app.client.json('at', {trace, location, time}, 'at'), {begin, end, samples} = app.state;
   if (!found && samples && app.traces[trace].meta.samples) await chooseSample(app, trace, location, time, (2 * (end - begin)) / app.layout.width);
   else await chooseCall(app, trace, found);
 }
 
 /** @param {App} app */
 export function zoomToChoice(app) {
-  const {selection, call, sample, shift} = app.store.state;
+  const {selection, call, sample, shift} = app.state;
   if (selection) {
     app.store.set({selection: null});
     app.show(selection);
   } else if (call && app.callEnd !== undefined) {
-    const by = shift[call.trace] ?? 0;
+    const by = shift[call.trace];
     app.show(around(call.begin + by, app.callEnd + by));
   } else if (sample && app.details) {
-    const by = shift[sample.trace] ?? 0;
+    const by = shift[sample.trace];
     app.show(around(sample.time + by, app.details.end + by));
   }
 }
 
 /** @param {App} app @param {number} step */
 export function nextRow(app, step) {
-  const l = app.layout, {row} = app.store.state;
+  const l = app.layout, {row} = app.state;
   const all = l.parts.flatMap((part) => part.rows), trace = Number(row[0]);
   const chosen = l.parts[trace]?.rows[app.rowNumber(l, trace, row.slice(2))], at = chosen ? all.indexOf(chosen) : -1;
   const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
@@ -122,27 +115,38 @@ export function nextRow(app, step) {
 /** Shows all rows of a row's cluster, or joins them again. @param {App} app @param {Row} row */
 export function openCluster(app, row) {
   const name = `${row.trace}:${row.key}`, all = new Set(row.members?.map(({trace, key}) => `${trace}:${key}`));
-  const apart = app.store.state.apart.filter((each) => !all.has(each));
+  const apart = app.state.apart.filter((each) => !all.has(each));
   app.store.set({apart: row.alike === 1 ? apart : [...apart, name], row: name});
 }
 
-/** Folds or unfolds the process of the selected row. @param {App} app */
+/** Folds or unfolds the process, or the node, of the selected row. @param {App} app */
 export function foldProcess(app) {
-  const l = app.layout, {row, open, fold} = app.store.state, trace = Number(row[0]);
+  const l = app.layout, {row, open, fold} = app.state, trace = Number(row[0]);
   const found = l.parts[trace]?.rows[app.rowNumber(l, trace, row.slice(2))];
   if (found?.alike) return openCluster(app, found);
-  if (!found || fold === 'node') return;
+  if (!found) return;
   const {rows} = app.traces[trace].meta, process = rows.processes[found.places[0]];
+  if (fold === 'node') {
+    const node = nodeOf(rows, process), all = processesOf(rows, node), isOpen = open.includes(all[0]);
+    return void app.store.set({open: isOpen ? open.filter((each) => !all.includes(each)) : [...open, ...all], row: `${trace}:${isOpen ? `n${node}` : found.key}`});
+  }
   const others = open.filter((each) => each !== process), now = others.length < open.length ? others : [...open, process];
   const folded = now.includes(process) === (fold === 'thread');
   const key = folded && placesOf(rows, process).length > 1 ? `p${process}` : `l${rows.locations[placesOf(rows, process)[0]]}`;
   app.store.set({open: now, row: `${trace}:${key}`});
 }
 
+/** Picks the locations of a row, or leaves them. @param {App} app @param {Pinned | undefined} row */
+export function togglePick(app, row) {
+  if (!row) return;
+  const {picks} = app.state, {locations} = app.traces[row.trace].meta.rows, mine = row.places.map((place) => `${row.trace}:l${locations[place]}`);
+  app.store.set({picks: mine.every((pick) => picks.includes(pick)) ? picks.filter((pick) => !mine.includes(pick)) : [...new Set([...picks, ...mine])]});
+}
+
 /** The most pins that a row gets at once. */
 const MOST_PINS = 64;
 
-/** The pins of a row: its own, or those of the processes and threads that share the row, and that of its process. @param {App} app @param {Pinned} row */
+/** The pins of a row, or of those that share it, and that of its process. @param {App} app @param {Pinned} row */
 function pinsOf(app, {trace, key, places}) {
   const {rows} = app.traces[trace].meta, shared = new Set(places), all = (/** @type {number} */ place) => placesOf(rows, rows.processes[place]);
   const single = (/** @type {number} */ place) => `l${rows.locations[place]}`, process = (/** @type {number} */ place) => (rows.processes[place] < 0 ? single(place) : `p${rows.processes[place]}`);
@@ -151,26 +155,26 @@ function pinsOf(app, {trace, key, places}) {
   return {own: key[0] === 'r' ? mine : [`${trace}:${key}`], whole};
 }
 
-/** Keeps a row at the top, or lets it go back. @param {App} app @param {Pinned | undefined} row @param {boolean} [whole] with its process */
+/** Keeps a row at the top, or lets it go back. @type {TogglePin} */
 export function togglePin(app, row, whole = false) {
   if (!row || row.key[0] === 'n') return;
-  const {pins} = app.store.state, of = pinsOf(app, row), ways = whole ? [of.whole] : [of.own, of.whole];
+  const {pins} = app.state, of = pinsOf(app, row), ways = whole ? [of.whole] : [of.own, of.whole];
   const known = ways.find((way) => way.some((pin) => pins.includes(pin)));
   app.store.set({pins: known ? pins.filter((pin) => !known.includes(pin)) : [...pins, ...ways[0]]});
 }
 
 /** The selected row, which may share a row of the page with others. @param {App} app @returns {Pinned | undefined} */
 export function selectedRow(app) {
-  const {row} = app.store.state, trace = Number(row[0]), key = row.slice(2), locations = app.traces[trace]?.meta.rows.locations ?? [];
+  const {row} = app.state, trace = Number(row[0]), key = row.slice(2), locations = app.traces[trace]?.meta.rows.locations ?? [];
   const place = key[0] === 'l' ? locations.indexOf(Number(key.slice(1))) : -1;
   const l = app.layout, found = l.parts[trace]?.rows[app.rowNumber(l, trace, key)];
   return place < 0 || found?.key === key ? found : {trace, key, places: [place]};
 }
 
-/** The row at a place: at the square of an outlier, which is larger than a thin row, that of the outlier.
- * @param {App} app @param {{x: number, y: number}} at */
+/** The row at a place; at the square of an outlier, that of the outlier.
+ * @param {App} app @param {Point} at */
 export function rowUnder(app, {x, y}) {
-  const l = app.layout, near = [0, -1, 1].map((by) => rowAtPoint(l, app.store.state.scroll, y + by)), [row] = near;
+  const l = app.layout, near = [0, -1, 1].map((by) => rowAtPoint(l, app.state.scroll, y + by)), [row] = near;
   if (!row || l.parts[row.trace].high >= SQUARE) return row;
   const {begin, end} = windowOf(app, row.trace), perPixel = (end - begin) / l.width, time = begin + (x - l.left) * perPixel;
   const {rare} = app.traces[row.trace], slack = 2 * perPixel;
@@ -180,14 +184,14 @@ export function rowUnder(app, {x, y}) {
   }) ?? row;
 }
 
-/** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.
- * @param {App} app @param {{x: number, y: number}} at */
+/** Describes a place: the row, the time, the innermost call or the region with the most time.
+ * @param {App} app @param {Point} at */
 export function placeText(app, at) {
   const l = app.layout, {state} = app.store, row = rowUnder(app, at);
   if (!row || at.x < l.left) return '';
   const of = app.traces[row.trace], window = windowOf(app, row.trace), perPixel = (window.end - window.begin) / l.width;
   const time = window.begin + (at.x - l.left) * perPixel, level = levelOf(perPixel, of.meta.top);
-  const head = `${row.name.trim()} at ${duration(time, 7)}${valueText(of.curves, row.key, time)}${rareText(app, row, time, perPixel)}${state.processor ? offCoreText(of.offCore, row.key, time) : ''}`;
+  const head = `${row.name.trim()} at ${duration(time, 7)}${valueText(of.curves, row.key, time)}${rareText(app, row, time, perPixel)}${state.processor ? offCoreText(of.offCore, row.key, time) : ''}${state.colour === 'work' && of.sums ? `, computes ${(100 * workOf(of.sums, row.places)).toFixed(0)} % of the window` : ''}`;
   const calls = row.finest > level && row.location >= 0 ? of.tiles.callsOf(row.key, level, Math.floor(time / span(level))) : undefined;
   if (calls) {
     let found = -1;
@@ -200,8 +204,7 @@ export function placeText(app, at) {
   return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
 }
 
-/** The rare call of a row at a time, as text. @param {App} app @param {Row} row
- * @param {number} time @param {number} perPixel */
+/** The rare call of a row at a time, as text. @type {RareText} */
 function rareText(app, row, time, perPixel) {
   const of = app.traces[row.trace], found = rareAt(of.rare, row.key, time, 2 * perPixel);
   if (!of.rare || found < 0) return '';
@@ -210,8 +213,7 @@ function rareText(app, row, time, perPixel) {
     : `, ${name} waits ${duration(size[found])}`;
 }
 
-/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {Row} row
- * @param {number} time @param {number} slack ns */
+/** Selects the rare call of a row at a time; false: there is none. @type {ChooseRare} */
 export async function chooseRare(app, row, time, slack) {
   const {rare} = app.traces[row.trace], found = rareAt(rare, row.key, time, slack);
   if (!rare || found < 0) return false;
@@ -222,12 +224,12 @@ export async function chooseRare(app, row, time, slack) {
 
 /** @param {App} app @param {Row} row @param {number} time */
 function nothing(app, row, time) {
-  const of = app.traces[row.trace], region = app.store.state.samples ? leafAt(of.leaves, row.key, time) : -1;
+  const of = app.traces[row.trace], region = app.state.samples ? leafAt(of.leaves, row.key, time) : -1;
   return region < 0 ? 'no call' : `no call, samples in ${of.regions.name(region)}`;
 }
 
 /** @param {App} app */
 export function clear(app) {
-  const {selection, call, sample, picks} = app.store.state;
+  const {selection, call, sample, picks} = app.state;
   app.store.set(selection || call || sample || picks.length ? {selection: null, call: null, sample: null, picks: [], between: false} : {search: '', exact: false});
 }

@@ -12,7 +12,7 @@ const bit = (/** @type {boolean} */ value) => (value ? '1' : '0'), isOne = (/** 
 const whole = (/** @type {string} */ text) => (/^-?\d{1,16}$/.test(text) ? Number(text) : NaN);
 const KEYS = /^[01]\.[lpn]\d{1,9}$/;
 
-/** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
+/** @type {Record<string, AddressWord>} */
 const WORDS = {
   fold: ['fold', String, oneOf('thread', 'process', 'node')],
   open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
@@ -30,7 +30,7 @@ const WORDS = {
   note: ['notes', (list) => list.map(noteText).join('|'), notes],
   find: ['search', String, String],
   exact: ['exact', bit, isOne],
-  colour: ['colour', String, oneOf('class', 'region', 'wait', 'heat', 'counter')],
+  colour: ['colour', String, oneOf('class', 'region', 'wait', 'work', 'heat', 'counter')],
   messages: ['messages', String, (text) => oneOf('auto', 'lines', 'none')({0: 'none', 1: 'lines'}[text] ?? text)],
   collectives: ['collectives', String, (text) => oneOf('auto', 'bands', 'none')({0: 'none', 1: 'bands'}[text] ?? text)],
   counters: ['counters', bit, isOne],
@@ -43,7 +43,7 @@ const WORDS = {
   comm: ['comm', String, (text) => (text === '-1' ? -1 : naturalOf(text))],
   finding: ['finding', String, matched(/^[01]\.[\da-z]{1,7}$/)],
   panel: ['panel', String, matched(/^[a-z]+$/)],
-  shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
+  shift: ['shift', (list) => list.join('.'), (text) => (/^-?\d+\.-?\d+$/.test(text) ? text.split('.').map(whole) : undefined)],
   align: ['align', String, String],
 };
 
@@ -57,8 +57,7 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment, for a page with these numbers of traces and classes; values without a meaning are left out.
- * @param {string} text @param {number} [traces] @param {number} [classes] @returns {Partial<State>} */
+/** The values of a fragment that have a meaning with these numbers of traces and classes. @type {ValuesOf} */
 export function values(text, traces = 2, classes = 100) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
   /** @type {any} */
@@ -130,9 +129,7 @@ function keyList(text, pattern) {
 export const MOST_NOTES = 50, LONGEST_NOTE = 200;
 
 /** @param {Note} note */
-function noteText({trace, time, row, text}) {
-  return `${trace}.${time}.${row}.${encodeURIComponent(text)}`;
-}
+const noteText = ({trace, time, row, text}) => `${trace}.${time}.${row}.${encodeURIComponent(text)}`;
 
 /** The notes that have a meaning. @param {string} text */
 function notes(text) {
@@ -156,17 +153,17 @@ export function selectedKey(selection, of) {
   return keyOf(Array.from({length: Math.max(...all) - least + 1}, (_, n) => least + n));
 }
 
-/** The times and the rows, by keys; '' for all rows.
- * @param {State} state @param {TraceRows} of @param {number} trace @param {number} duration */
+/** The keys of the picked rows of a trace. @param {State} state @param {number} trace */
+export const picksOf = ({picks}, trace) => picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2));
+
+/** The times and the rows, by keys; '' for all rows. @type {Chosen} */
 export function chosen(state, of, trace, duration) {
-  const {selection} = state, shift = state.shift[trace] ?? 0;
+  const {selection} = state, shift = state.shift[trace];
   const begin = Math.max(0, (selection ? selection.begin : state.begin) - shift);
   const end = Math.min(duration, (selection ? selection.end : state.end) - shift);
-  const picked = selection?.first ? selectedKey(selection, of) : state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => pick.slice(2)).join(',');
+  const picked = selection?.first ? selectedKey(selection, of) : picksOf(state, trace).join(',');
   return {from: begin, to: Math.max(begin + 1, end), rows: picked};
 }
 
 /** The part as options of a command: --from and --to. @param {{from: number, to: number}} part @param {number} duration */
-export function options(part, duration) {
-  return part.from <= 0 && part.to >= duration ? '' : ` --from ${part.from}ns --to ${part.to}ns`;
-}
+export const options = (part, duration) => part.from <= 0 && part.to >= duration ? '' : ` --from ${part.from}ns --to ${part.to}ns`;

@@ -35,6 +35,9 @@ export function heat(part) {
   return mixed(HEAT[low], HEAT[low + 1], at - low);
 }
 
+/** The colour of a row that computes this part of what the row does that computes most. @param {number} part 0 to 1 @param {number} back the paper */
+export const workColour = (part, back) => heat(back > 0x808080 ? 0.1 + 0.9 * part : 0.9 - 0.9 * part);
+
 /** True if text on a colour must be light. @param {number} colour */
 export const needsLight = (colour) => 0.299 * (colour >> 16) + 0.587 * ((colour >> 8) & 255) + 0.114 * (colour & 255) < 120;
 

@@ -14,14 +14,13 @@ export function scaleOf(low, high) {
   return {least, most};
 }
 
-/** The values of a row at a time. @param {Curves | undefined} curves @param {string} key @param {number} time
- * @returns {{low: number, mean: number, high: number} | undefined} undefined: no values */
+/** The values of a row at a time. @type {ValueAt} */
 export function valueAt(curves, key, time) {
   const at = binAt(curves, key, time);
   return !curves || at < 0 || Number.isNaN(curves.mean[at]) ? undefined : {low: curves.low[at], mean: curves.mean[at], high: curves.high[at]};
 }
 
-/** The values at a time as text. @param {Curves | undefined} curves @param {string} key @param {number} time */
+/** The values at a time as text. @type {ValueText} */
 export function valueText(curves, key, time) {
   const found = valueAt(curves, key, time);
   if (!curves || !found) return '';
@@ -37,3 +36,6 @@ export function shown(value) {
   if (Math.abs(value) >= 1e18) return value.toExponential(8);
   return Number(value.toPrecision(9)).toLocaleString('en-US', {maximumFractionDigits: 9});
 }
+
+/** A value with four digits. @param {number} value */
+export const brief = (value) => (value && (Math.abs(value) >= 1e7 || Math.abs(value) < 1e-3) ? value.toExponential(3) : Number(value.toPrecision(4)).toLocaleString('en-US', {maximumFractionDigits: 9}));

@@ -4,11 +4,7 @@
 /** Least heights of rows in px, and largest parts of the rows that lines cover: for a line a message, and for faint lines. */
 const FOLLOWED = {high: 10, part: 0.04}, FAINT = {high: 3, part: 0.15};
 
-/** How to draw messages. lines: one for each message or bundle; faint: thin and translucent; none.
- * @param {'auto' | 'lines' | 'none'} choice of the person
- * @param {{high: number, area: number, ends: number[], bundled: boolean}} at high: px of a row; area: px of all rows;
- *   ends: x0, y0, x1, y1 of each line
- * @returns {'lines' | 'faint' | 'none'} */
+/** How to draw messages. lines: one for each message or bundle; faint: thin and translucent; none. @type {MessagesAs} */
 export function messagesAs(choice, {high, area, ends, bundled}) {
   if (choice !== 'auto') return choice;
   let length = 0;

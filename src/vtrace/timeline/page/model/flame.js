@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The places of call paths in a flame graph.
 
-/** Boxes of call paths: x and width are parts of the whole. Children stand side by side, the largest first; boxes that
- * are narrower than `least` are left out.
- * @param {{parent: ArrayLike<number>, inclusive: ArrayLike<number>, depth: ArrayLike<number>}} paths parents before children
- * @param {number} root the path whose children fill the width @param {number} least
- * @returns {FlameBox[]} */
+/** Boxes of call paths: x and width are parts of the whole. The largest child stands first; boxes narrower than `least` are left out. @type {Boxes} */
 export function boxes(paths, root, least) {
-  const {parent, inclusive, depth} = paths, n = parent.length;
-  /** @type {number[][]} */
-  const children = Array.from({length: n}, () => []);
-  for (let path = 1; path < n; path += 1) if (parent[path] >= 0) children[parent[path]].push(path);
+  const {inclusive, depth} = paths;
+  const children = childrenOf(paths);
   let whole = root ? inclusive[root] : 0;
   if (!root) for (const path of children[0] ?? []) whole += inclusive[path];
-  const found = /** @type {FlameBox[]} */ ([]);
-  const open = /** @type {[number, number][]} */ ([]);
+  const found = /** @type {FlameBox[]} */ ([]), open = /** @type {[number, number][]} */ ([]);
   /** @param {number[]} of @param {number} x */
   const place = (of, x) => {
     let at = x;
-    for (const path of of.sort((a, b) => inclusive[b] - inclusive[a])) {
+    for (const path of of) {
       open.push([path, at]);
       at += inclusive[path] / (whole || 1);
     }
@@ -32,4 +25,11 @@ export function boxes(paths, root, least) {
     place(children[path], x);
   }
   return found;
+}
+
+/** The callees of each path, the one with the most time first. @param {Paths} paths @returns {number[][]} */
+export function childrenOf({parent, inclusive}) {
+  const found = Array.from(parent, () => /** @type {number[]} */ ([]));
+  for (let path = 1; path < parent.length; path += 1) if (parent[path] >= 0) found[parent[path]].push(path);
+  return found.map((paths) => paths.sort((a, b) => inclusive[b] - inclusive[a]));
 }

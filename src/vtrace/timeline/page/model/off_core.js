@@ -5,8 +5,7 @@ import {binAt, duration} from './time.js';
 
 export const READY = 0, BLOCKED = 1;
 
-/** The runs of bins of a row with about the same share of a kind: first bin, last bin + 1, and share from 0 to 1.
- * @param {OffCore} off @param {string} key @param {number} kind @returns {[number, number, number][]} */
+/** Runs of bins with about the same share of a kind: first bin, last bin + 1, share from 0 to 1. @type {SharesOf} */
 export function sharesOf(off, key, kind) {
   const row = off.index.get(key);
   if (row === undefined) return [];
@@ -20,11 +19,9 @@ export function sharesOf(off, key, kind) {
 }
 
 /** A share in quarters, rounded up. @param {number} share of 255 */
-function stepOf(share) {
-  return Math.ceil((share * 4) / 255);
-}
+const stepOf = (share) => Math.ceil((share * 4) / 255);
 
-/** Words about a row at a time, '' for none. @param {OffCore | undefined} off @param {string} key @param {number} time */
+/** Words about a row at a time, '' for none. @type {OffCoreText} */
 export function offCoreText(off, key, time) {
   const bin = binAt(off, key, time), row = off?.index.get(key);
   if (!off || bin < 0) return '';

@@ -6,9 +6,7 @@ import {fullName} from './rows.js';
 /** Alike rows differ by at most this part of the window; if this leaves more than MOST clusters, by twice as much, and so on. */
 const NEAR = 0.05, MOST = 32;
 
-/** The rows in an order; names stand alone.
- * @param {Row[]} rows @param {TraceRows} of @param {string} order c1: by time in class 1, wait, found, alike; '': as they are
- * @param {Sums | undefined} sums undefined: not known so far @param {string[]} apart trace and key of rows that are joined with none */
+/** The rows in an order; names stand alone. @type {InOrder} */
 export function inOrder(rows, of, order, sums, apart) {
   if (!order || !sums) return rows;
   const alone = rows.map((row) => (row.name.startsWith('  ') ? {...row, name: fullName(of, row.places[0])} : row));
@@ -29,8 +27,7 @@ function meanOf({places}, values, wide) {
   return found;
 }
 
-/** One row for each cluster, the largest cluster first, then the odd ones; those of a cluster with a row of `apart` follow it.
- * @param {Row[]} rows @param {Float64Array[]} shares by row and region @param {ReadonlySet<string>} apart */
+/** One row for each cluster, the largest first; those of a cluster with a row of `apart` follow it. @type {Joined} */
 function joined(rows, shares, apart) {
   return clusters(shares, NEAR).flatMap((members) => {
     const all = members.map((at) => rows[at]), [head, ...others] = all;
@@ -40,8 +37,7 @@ function joined(rows, shares, apart) {
   });
 }
 
-/** The numbers of alike rows, each cluster with the row first to which the others are alike.
- * @param {Float64Array[]} shares by row and region @param {number} near @returns {number[][]} */
+/** The numbers of alike rows, each cluster with the row first to which the others are alike. @type {Clusters} */
 export function clusters(shares, near) {
   const found = /** @type {number[][]} */ ([]);
   for (const [at, mine] of shares.entries()) {
@@ -62,3 +58,6 @@ function distance(a, b) {
   }
   return Math.max(more, less);
 }
+
+/** The share of the window that locations compute: their mean. @param {Sums} sums @param {number[]} places */
+export const workOf = ({work: {shares}}, places) => places.reduce((sum, place) => sum + shares[place], 0) / places.length;

@@ -7,9 +7,7 @@ import {count, duration} from './time.js';
 /** Columns of the overview. */
 export const COLUMNS = 512;
 
-/** @param {Piece<any>[][]} rows the tiles of each row
- * @param {number} length ns of the run @param {number} classes @param {number[]} [weights] of the rows
- * @returns {Overview} */
+/** @type {OverviewOf} */
 export function overviewOf(rows, length, classes, weights = rows.map(() => 1)) {
   const [found, waits] = [0, 1].map(() => Array.from({length: classes}, () => new Float32Array(COLUMNS)));
   const wide = length / COLUMNS, whole = 255 * Math.max(1, weights.reduce((a, b) => a + b, 0));
@@ -25,11 +23,9 @@ export function overviewOf(rows, length, classes, weights = rows.map(() => 1)) {
 }
 
 /** An iteration in words. @param {number} number @param {number} ns @param {unknown} slow */
-export function iterationText(number, ns, slow) {
-  return `iteration ${count(number)}: ${duration(ns)}${slow ? ', slow' : ''}`;
-}
+export const iterationText = (number, ns, slow) => `iteration ${count(number)}: ${duration(ns)}${slow ? ', slow' : ''}`;
 
-/** The tick nearest to a time as text; '': none within slack ns. @param {Table | undefined} ticks @param {number} time @param {number} slack */
+/** The tick nearest to a time as text; '': none within slack ns. @type {TickText} */
 export function tickText(ticks, time, slack) {
   const {iteration, begin, time_ns: ns, slow} = ticks?.columns ?? {};
   let best = -1;

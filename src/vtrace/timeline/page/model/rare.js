@@ -24,8 +24,7 @@ function firstOf(sorted, value) {
   return low;
 }
 
-/** The rare call of a row that contains a time, or starts at most slack ns away; if there are several, the largest
- * outlier, else the largest wait; -1: none. @param {Rare | undefined} rare @param {string} key @param {number} time @param {number} slack */
+/** The largest outlier, else the largest wait of a row at a time, or that starts at most slack ns away; -1: none. @type {RareAt} */
 export function rareAt(rare, key, time, slack) {
   if (!rare) return -1;
   const {first, last} = ofRow(rare, key), {begin, end, kind, size} = rare.columns;
@@ -37,8 +36,7 @@ export function rareAt(rare, key, time, slack) {
   return best;
 }
 
-/** True for the first mark of its kind on a pixel. `seen` has the earlier marks.
- * @param {Set<number>} seen @param {number} row @param {number} x @param {number} kind below 4 */
+/** True for the first mark of its kind on a pixel. `seen` has the earlier marks. @type {IsFirst} */
 export function isFirst(seen, row, x, kind) {
   const key = ((row + 1) * 65536 + Math.round(x)) * 4 + kind;
   if (seen.has(key)) return false;

@@ -3,10 +3,7 @@
 
 import {NO_LEVEL} from './tiles.js';
 
-/** The rows of a trace.
- * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
- * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread
- * @param {number} trace @returns {Row[]} */
+/** The rows of a trace. @type {RowsOf} */
 export function rowsOf(rows, finest, fold, open, trace) {
   const found = /** @type {Row[]} */ ([]);
   for (const group of grouped(rows, fold, open)) {
@@ -16,7 +13,7 @@ export function rowsOf(rows, finest, fold, open, trace) {
     found.push({
       trace, places,
       key: single ? `l${rows.locations[places[0]]}` : kind === 'node' ? `n${nodeOf(rows, process)}` : `p${process}`,
-      name: single ? locationName(rows, places[0]) : kind === 'node' ? rows.nodes[nodeOf(rows, process)] || 'node' : processName(rows, process),
+      name: kind === 'node' ? rows.nodes[nodeOf(rows, process)] || 'node' : fold === 'node' && process >= 0 ? inNode(rows, process) : single ? locationName(rows, places[0]) : processName(rows, process),
       location: single ? rows.locations[places[0]] : -1,
       finest: Math.max(...places.map((place) => finest[place] % NO_LEVEL)),
     });
@@ -24,13 +21,22 @@ export function rowsOf(rows, finest, fold, open, trace) {
   return found;
 }
 
+/** A process below its node, whose name stands before the first one. @param {TraceRows} rows @param {number} process */
+function inNode(rows, process) {
+  const node = rows.nodes[nodeOf(rows, process)], name = processName(rows, process).replace(` on ${node}`, ''); // of several nodes, names have theirs
+  return processesOf(rows, nodeOf(rows, process))[0] === process ? `${node}, ${name}` : `  ${name}`;
+}
+
+/** The processes of a node. @param {TraceRows} rows @param {number} node */
+export const processesOf = (rows, node) => [...new Set(rows.processes)].filter((process) => process >= 0 && nodeOf(rows, process) === node);
+
 /** @param {TraceRows} rows @param {Fold} fold @param {ReadonlySet<number>} open */
 function grouped(rows, fold, open) {
   /** @type {Map<string, {places: number[], kind: Fold}>} */
   const found = new Map();
   rows.processes.forEach((process, place) => {
     const folded = process >= 0 && (fold === 'node' || (open.has(process) ? fold === 'thread' : fold === 'process'));
-    const kind = !folded ? 'thread' : fold === 'node' ? 'node' : 'process';
+    const kind = !folded ? 'thread' : fold === 'node' && !open.has(process) ? 'node' : 'process';
     const key = `${kind}${!folded ? place : kind === 'node' ? nodeOf(rows, process) : process}`;
     const known = found.get(key);
     if (known) known.places.push(place);
@@ -40,14 +46,10 @@ function grouped(rows, fold, open) {
 }
 
 /** @param {TraceRows} rows @param {number} process */
-function nodeOf(rows, process) {
-  return rows.process_nodes[process] ?? -1;
-}
+export const nodeOf = (rows, process) => rows.process_nodes[process] ?? -1;
 
 /** @param {TraceRows} rows @param {number} process */
-export function processName(rows, process) {
-  return rows.process_names[process] ?? '';
-}
+export const processName = (rows, process) => rows.process_names[process] ?? '';
 
 /** @type {WeakMap<TraceRows, Map<number, number[]>>} */
 const placesByProcess = new WeakMap();
@@ -105,9 +107,7 @@ export function placesOfKey(of, key) {
 }
 
 /** The places for which a row stands: its own, and those of the rows that are joined with it. @param {Row} row */
-export function placesFor(row) {
-  return row.members && Number(row.alike) > 1 ? row.members.flatMap(({places}) => places).sort((a, b) => a - b) : row.places;
-}
+export const placesFor = (row) => row.members && Number(row.alike) > 1 ? row.members.flatMap(({places}) => places).sort((a, b) => a - b) : row.places;
 
 /** The key of all locations for which rows stand. @param {Row[]} rows */
 export function keyFor(rows) {
@@ -159,7 +159,7 @@ export function rowHeight(count, height, zoom) {
   return Math.min(120, Math.max(THIN, fit) * zoom);
 }
 
-/** The row below a point, -1: none. @param {number} y @param {number} high @param {number} scroll @param {number} count */
+/** The row below a point, -1: none. @type {RowAt} */
 export function rowAt(y, high, scroll, count) {
   const row = Math.floor((y + scroll) / high);
   return y >= 0 && row >= 0 && row < count ? row : -1;

@@ -3,11 +3,10 @@
 
 import {binAt} from './time.js';
 
-/** Neighbouring bins of a row with the same function, as times. @param {Leaves} leaves @param {string} key
- * @returns {{region: number, begin: number, end: number}[]} */
+/** Neighbouring bins of a row with the same function, as times. @type {Runs} */
 export function runs(leaves, key) {
   const {index, region, bins, begin, end} = leaves, row = index.get(key), wide = (end - begin) / bins;
-  const found = /** @type {{region: number, begin: number, end: number}[]} */ ([]);
+  const found = /** @type {(Span & {region: number})[]} */ ([]);
   if (row === undefined) return found;
   for (let bin = 0, stop = 0; bin < bins; bin = stop) {
     const one = region[row * bins + bin];
@@ -18,26 +17,26 @@ export function runs(leaves, key) {
 }
 
 /** The function of a row at a time, -1: none. @param {Leaves | undefined} leaves @param {string} key @param {number} time */
-export function leafAt(leaves, key, time) {
-  return (leaves?.region[binAt(leaves, key, time)] ?? 0) - 1;
+export const leafAt = (leaves, key, time) => (leaves?.region[binAt(leaves, key, time)] ?? 0) - 1;
+
+/** Heights of stacks in the pane, and the top of counters below them. Stacks shrink for counters to half of the room at most; each gets at least its part of the room, the last one also what is left.
+ * @param {number} room px @param {number[]} wanted px of each stack @param {number} counters px wanted */
+export function paneHeights(room, wanted, counters) {
+  const high = counters ? Math.min(Math.max(room / 2, room - counters), wanted.reduce((a, b) => a + b, 0)) : room;
+  let left = high;
+  const stacks = wanted.map((px, at) => {
+    const others = wanted.slice(at + 1), mine = others.length ? Math.min(px, Math.max(left - others.reduce((a, b) => a + b, 0), left / (others.length + 1))) : left;
+    left -= mine;
+    return mine;
+  });
+  return {stacks, counters: high};
 }
 
-/** Heights in the pane: of recorded calls, of the stacks of samples below, and the top of counters. Counters get the
- * rest of the room; stacks shrink for counters, but together keep at least half of the room. Each of two stacks gets at
- * least half of the room of stacks.
- * @param {number} room px @param {number} calls px wanted @param {number} samples px wanted @param {number} counters px wanted */
-export function paneHeights(room, calls, samples, counters) {
-  const high = counters ? Math.min(Math.max(room / 2, room - counters), calls + samples) : room;
-  const first = samples ? Math.min(calls, Math.max(high - samples, high / 2)) : high;
-  return {calls: first, samples: high - first, counters: high};
-}
-
-/** The number of levels of a stack to leave out. outer: outermost levels with nearly all of the time, so that levels
- * with some of the time fit; inner: the innermost levels that do not fit.
- * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit */
-export function hiddenLevels({begin, end, depth}, rows) {
+/** The levels of a stack to leave out. outer: those with nearly all of the time, so that others fit; inner: those that do not fit.
+ * @param {Stacks} stacks @param {number} rows that fit */
+export function hiddenLevels({begin, end, depth}, rows, window = {begin: -Infinity, end: Infinity}) {
   const times = /** @type {number[]} */ ([]);
-  for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + end[at] - begin[at];
+  for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + Math.max(0, Math.min(end[at], window.end) - Math.max(begin[at], window.begin));
   const fit = Math.max(1, Math.floor(rows));
   const deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;
   const outer = Math.max(0, Math.min(deep - fit, wide - 1));

@@ -39,6 +39,4 @@ export class Store {
 }
 
 /** @param {unknown} a @param {unknown} b */
-export function same(a, b) {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
-}
+export const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);

@@ -5,14 +5,10 @@ export const BINS = 256;
 export const NO_LEVEL = 63;
 
 /** The level with bins about a pixel wide. @param {number} nsPerPixel @param {number} top */
-export function levelOf(nsPerPixel, top) {
-  return Math.max(0, Math.min(top, Math.round(Math.log2(Math.max(1, nsPerPixel)))));
-}
+export const levelOf = (nsPerPixel, top) => Math.max(0, Math.min(top, Math.round(Math.log2(Math.max(1, nsPerPixel)))));
 
 /** ns of a tile. @param {number} level */
-export function span(level) {
-  return BINS * 2 ** level;
-}
+export const span = (level) => BINS * 2 ** level;
 
 /** The numbers of the tiles with a part of a window. @param {number} begin @param {number} end @param {number} level */
 export function numbers(begin, end, level) {
@@ -22,7 +18,7 @@ export function numbers(begin, end, level) {
 }
 
 /**
- * The best available tiles to draw a window: the finest tiles, and coarser tiles where these are missing.
+ * The tiles to draw a window: the finest ones, and coarser ones where these are missing.
  * @template T @param {(level: number, number: number) => T | undefined} known
  * @param {number} begin @param {number} end @param {number} level @param {number} top
  * @returns {Piece<T>[]}
@@ -42,4 +38,14 @@ export function covering(known, begin, end, level, top) {
     }
   }
   return found;
+}
+
+/** The calls of each row of an answer. @param {Record<string, any>} columns @returns {Calls[]} */
+export function callsByRow(columns) {
+  let last = 0;
+  return Array.from(columns.count, (size) => {
+    const first = last, [begin, end, region, depth, calls] = ['begin', 'end', 'region', 'depth', 'calls'].map((name) => columns[name].subarray(first, first + Number(size)));
+    last += Number(size);
+    return {begin, end, region, depth, calls};
+  });
 }

@@ -35,9 +35,7 @@ export function step(least) {
   return [1, 2, 5, 10].map((n) => n * power).find((each) => each >= least) ?? 10 * power;
 }
 
-/** The lines of an axis and their texts, of at most three decimals. If times are long, only the first line has its time, and the others the time
- * since the first.
- * @param {number} begin @param {number} end @param {number} most lines @returns {{time: number, text: string}[]} */
+/** The lines of an axis and their texts. If times are long, lines have the time since the first. @type {TicksOf} */
 export function ticks(begin, end, most) {
   const wide = step((end - begin) / Math.max(1, most));
   const first = Math.ceil(begin / wide) * wide;
@@ -64,8 +62,13 @@ export function clamped({begin, end}, length) {
   return {begin: first, end: first + wide};
 }
 
-/** The place of a row's bin at a time among values by row and bin; -1: none.
- * @param {{index: Map<string, number>, bins: number, begin: number, end: number} | undefined} of @param {string} key @param {number} time */
+/** The x of times in a box that shows a window. @param {PlacedWindow} box @returns {(time: number) => number} */
+export function xOf({left, width, begin, end}) {
+  const scale = width / (end - begin);
+  return (time) => left + (time - begin) * scale;
+}
+
+/** The place of a row's bin at a time among values by row and bin; -1: none. @type {BinAt} */
 export function binAt(of, key, time) {
   const row = of?.index.get(key);
   return !of || row === undefined || time < of.begin || time >= of.end ? -1 : row * of.bins + Math.floor(((time - of.begin) / (of.end - of.begin)) * of.bins);

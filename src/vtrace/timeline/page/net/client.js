@@ -8,7 +8,7 @@ export class Client {
   constructor() {
     /** @type {Map<string, AbortController>} */
     this.open = new Map();
-    /** The server's count of reopened archives when the page was loaded; the server refuses an older count. */
+    /** The server's count of reopened archives: it refuses an older one. */
     this.loads = 0;
     /** The fragment of the address at which a saved page begins; '' on a page with a server. */
     this.state = '';
@@ -16,24 +16,20 @@ export class Client {
     this.complain = () => undefined;
   }
 
-  /** A table; undefined if the request was cancelled or failed.
-   * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
-   * @returns {Promise<Table | undefined>} */
+  /** A table; undefined if the request was cancelled or failed. @type {Asking<Table | undefined>} */
   async table(name, words, purpose) {
     const answer = await this.get(name, words, purpose);
     const bytes = answer && (await answer.arrayBuffer().catch(() => undefined));
     return bytes?.byteLength ? decoded(bytes) : undefined;
   }
 
-  /** JSON; undefined if the request was cancelled or failed.
-   * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
-   * @returns {Promise<any>} */
+  /** JSON; undefined if the request was cancelled or failed. @type {Asking<any>} */
   async json(name, words, purpose) {
     const answer = await this.get(name, words, purpose);
     return answer && answer.json().catch(() => undefined);
   }
 
-  /** @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose] */
+  /** @type {Asking<Response | undefined>} */
   async get(name, words, purpose) {
     const control = purpose instanceof AbortController ? purpose : new AbortController();
     if (typeof purpose === 'string') {

@@ -23,7 +23,7 @@ function bytesOf(base64) {
 }
 
 export class SavedClient extends Client {
-  /** @param {{state: string, traces: any[], parts: Record<string, [number, number]>}} head @param {Uint8Array} bytes */
+  /** @param {SavedHead} head @param {Uint8Array} bytes */
   constructor({state, traces, parts}, bytes) {
     super();
     this.state = state;
@@ -42,7 +42,7 @@ export class SavedClient extends Client {
     return `Saved page: ${[...new Set(lines)].join('; ')}.${lines.some((line) => !line.endsWith('run, all calls')) ? ' For the rest, open the trace with vtrace view.' : ''}`;
   }
 
-  /** @override @param {string} name @param {Record<string, any>} words @returns {Promise<Table | undefined>} */
+  /** @override @type {Asking<Table | undefined>} */
   async table(name, words) {
     this.count(1);
     try {
@@ -54,7 +54,7 @@ export class SavedClient extends Client {
     }
   }
 
-  /** @override @param {string} name @param {Record<string, any>} words @returns {Promise<any>} */
+  /** @override @type {Asking<any>} */
   async json(name, words) {
     if (name === 'traces') return this.metas;
     this.count(1);
@@ -100,9 +100,7 @@ export class SavedClient extends Client {
 }
 
 /** An answer about the saved part, whatever part was asked for. @param {Table | undefined} found */
-function marked(found) {
-  return found && {...found, notes: {...found.notes, saved: true}};
-}
+const marked = (found) => found && {...found, notes: {...found.notes, saved: true}};
 
 /** The answers that are tables. @type {SavedAnswers} */
 const TABLES = {
@@ -192,8 +190,7 @@ const JSONS = {
   sample: async (client) => void client.complain('This file has no single samples: open the trace with vtrace view.'),
 };
 
-/** The facts of a call, as the server describes it, as far as the file has them. @param {SavedClient} client
- * @param {number} trace @param {{location: number, begin: number, depth: number}} words */
+/** The facts of a call, as the server describes it, as far as the file has them. @type {Described} */
 async function described(client, trace, {location, begin, depth}) {
   const calls = await client.calls(trace), at = calls?.find(location, begin, depth) ?? -1;
   if (!calls || at < 0) return undefined;
@@ -211,8 +208,7 @@ async function described(client, trace, {location, begin, depth}) {
   };
 }
 
-/** The collective operation of a call. @param {SavedClient} client @param {number} trace
- * @param {{location: number, begin: number, end: number}} call */
+/** The collective operation of a call. @type {Operations} */
 async function operations(client, trace, {location, begin, end}) {
   const found = await client.parts.table(`${trace} collectives`);
   if (!found) return [];

@@ -15,9 +15,7 @@ export function messageTable(ints) {
 }
 
 /** Some rows of a table. @param {Record<string, ArrayLike<number>>} columns @param {number[]} rows */
-export function taken(columns, rows) {
-  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, Float64Array.from(rows, (at) => column[at])]));
-}
+export const taken = (columns, rows) => Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, Float64Array.from(rows, (at) => column[at])]));
 
 /** @param {Record<string, Float64Array>} all of messageTable @param {Asked} asked */
 export function messagesOf(all, asked) {
@@ -36,8 +34,7 @@ export function messagesOf(all, asked) {
   return bundled(parts, asked, notes);
 }
 
-/** Bundles of units as those of rows. @param {Record<string, Float64Array>} c the columns of saved bundles
- * @param {Map<number, number>} rowOf the row of each unit @param {Asked} asked */
+/** Bundles of units as those of rows. @type {BundlesOf} */
 export function bundlesOf(c, rowOf, asked) {
   const parts = Array.from(c.count, (count, at) => ({from: rowOf.get(c.from_row[at]) ?? -1, to: rowOf.get(c.to_row[at]) ?? -1, count, bytes: c.bytes[at], send: c.send[at], receive: c.receive[at]}))
     .filter((one) => one.from >= 0 && one.to >= 0 && Math.min(one.send, one.receive) < asked.to && Math.max(one.send, one.receive) >= asked.from);
@@ -45,7 +42,7 @@ export function bundlesOf(c, rowOf, asked) {
   return bundled(parts, asked, notes);
 }
 
-/** @param {Bundle[]} parts @param {{from: number, to: number}} window @param {any} notes */
+/** @type {BundledOf} */
 function bundled(parts, {from, to}, notes) {
   /** @type {Map<string, Bundle>} */
   const joined = new Map();

@@ -55,11 +55,7 @@ export function unpacked({columns, notes}) {
   return {ints, notes};
 }
 
-/** A tile of each row from the tiles of units, as the server sends them: classes are means of the units, weighted by their
- * locations; the region is that of the unit with the largest share.
- * @param {{ints: Ints, notes: any}} level @param {number} units of the file @param {number} number of the tile
- * @param {{unit: number, size: number}[][]} rows the units of each row, and their locations in the row
- * @returns {Table | undefined} undefined if the file does not have the tile */
+/** A tile of each row from the tiles of units: means of the units, weighted by their locations; the region of the unit with the largest share. @type {TilesOf} */
 export function tilesOf({ints, notes}, units, number, rows) {
   if (number < notes.first || number >= notes.first + notes.count) return undefined;
   const first = (number - notes.first) * units * BINS, size = rows.length * BINS;
@@ -90,11 +86,7 @@ export function tilesOf({ints, notes}, units, number, rows) {
   return {columns, notes: {}};
 }
 
-/** Values by unit and bin of the saved window as values by row and bin of another window: for each bin, the value of the
- * first unit of the row that has one.
- * @param {ArrayLike<number>} values @param {number} bins in the file @param {{from: number, to: number}} saved
- * @param {{from: number, to: number, bins: number}} asked
- * @param {{rows: {unit: number}[][], known: (value: number) => boolean, none: number}} how none: of bins without a value */
+/** Values by unit and bin as values by row and bin of another window: of the first unit of the row that has one. @type {Resampled} */
 export function resampled(values, bins, saved, asked, {rows, known, none}) {
   const found = new Float64Array(rows.length * asked.bins).fill(none);
   const wide = (asked.to - asked.from) / asked.bins, scale = bins / (saved.to - saved.from);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tiles and calls of rows: keeps the received ones, and requests the ones that the picture needs.
 
-import {BINS, numbers, span} from '../model/tiles.js';
+import {BINS, callsByRow, numbers, span} from '../model/tiles.js';
 
 const ROOM = 60000, TOGETHER = 128, LANES = 3;
 
@@ -108,13 +108,7 @@ export class TileStore {
 
   /** @param {Job} job @param {Record<string, any>} columns */
   keepCalls(job, columns) {
-    let first = 0;
-    job.rows.forEach((row, at) => {
-      const last = first + columns.count[at];
-      const [begin, end, region, depth] = ['begin', 'end', 'region', 'depth'].map((n) => columns[n].subarray(first, last));
-      this.calls.set(`${row} ${job.level} ${job.number}`, {begin, end, region, depth});
-      first = last;
-    });
+    callsByRow(columns).forEach((calls, at) => this.calls.set(`${job.rows[at]} ${job.level} ${job.number}`, calls));
   }
 
   /** Drops the oldest if there are too many. */
@@ -129,6 +123,4 @@ export class TileStore {
 }
 
 /** @param {string[]} rows @returns {string[][]} */
-function pieces(rows) {
-  return Array.from({length: Math.ceil(rows.length / TOGETHER)}, (_, n) => rows.slice(n * TOGETHER, (n + 1) * TOGETHER));
-}
+const pieces = (rows) => Array.from({length: Math.ceil(rows.length / TOGETHER)}, (_, n) => rows.slice(n * TOGETHER, (n + 1) * TOGETHER));

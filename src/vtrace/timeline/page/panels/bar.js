@@ -2,13 +2,14 @@
 // The bar above the chart and the legend below: search, rows, colours, filters, alignment, export.
 
 import {button, byId, element, fill, hint} from './dom.js';
-import {windowOf} from '../draw/chart.js';
+import {paperOf, windowOf} from '../draw/chart.js';
 import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
 import {LAST_TAG, naturalOf, options, tagOf} from '../model/address.js';
 import {same} from '../model/store.js';
 import {bytes, count, duration} from '../model/time.js';
-import {exportPicture, savePage} from './share.js';
+import {css} from '../model/colours.js';
+import {exportPicture, meanings, savePage} from './share.js';
 
 /** @param {App} app */
 export function installBar(app) {
@@ -35,7 +36,7 @@ export function installBar(app) {
     'By the time in the window, the largest first; alike joined: one row stands for all that spend it alike', {apart: [], scroll: 0});
   const rare = chosen('rare', 'rare', 'Marks', ['auto', 'all', 'none'], 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.');
   const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map(({name}) => name)))];
-  const colour = chosen('colour', 'colour', 'Colour', ['class', 'region', 'wait', ['heat', 'duration'], ...(counters.length ? ['counter'] : [])]);
+  const colour = chosen('colour', 'colour', 'Colour', ['class', 'region', 'wait', ['work', 'work of the row'], ['heat', 'duration'], ...(counters.length ? ['counter'] : [])]);
   const curve = chosen('curve', 'curve', 'Counter', [['', 'none'], ...counters], 'A counter below all rows (v: the next one)');
   const sampled = traces.some((one) => one.meta.samples), offCore = traces.some((one) => one.meta.offCore);
   const messages = chosen('messages', 'messages', 'Messages', ['auto', 'lines', 'none']);
@@ -51,15 +52,27 @@ export function installBar(app) {
     button('Save page', () => savePage(app), {title: 'Save this page as one file, which needs no server', 'data-needs': 'server'}),
     button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
     button('?', showKeys, {title: 'Keys', 'aria-label': 'Keys'}));
-  fill(byId('legend'), ...traces[0].meta.classes.map((one) => element('span', {}, element('i', {style: `background: ${one.colour}`}), one.name)), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'long wait'), key('pale', 'paler: waiting'), offCore && key('ready', 'edge: waits for a processor'), offCore && key('blocked', 'edge: blocked'));
+  const keys = [['none', 'no call'], sampled && ['sampled', 'samples, no call'], ['lost', 'not recorded'], ['pick', 'marker, found'], ['outlier', 'outlier, error'], ['wait', 'long wait'], ['pale', 'paler: waiting'], offCore && ['ready', 'edge: waits for a processor'], offCore && ['blocked', 'edge: blocked']];
+  let explained = '';
+  const legend = () => {
+    const paper = paperOf(), now = `${store.state.colour} ${store.state.curve} ${paper.back}`, every = traces[0].meta.classes.map((_, number) => number);
+    if (now === explained) return;
+    explained = now;
+    fill(byId('legend'), ...meanings(app, paper, every).map(([colour, text]) => element('span', {}, element('i', {style: `background: ${css(colour)}`}), text)),
+      ...keys.map((one) => one && (one[0] !== 'pale' || ['class', 'region'].includes(store.state.colour)) && element('span', {}, element('i', {className: one[0]}), one[1])));
+  };
   const status = () => {
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
     for (const [number, one] of traces.entries()) parts.push(...messagesText(app, one, number));
-    for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
+    for (const one of traces) {
+      if (one.curves) parts.push(scaleText(one.curves));
+      if (one.sums && store.state.colour === 'work') parts.push(`rows compute ${[one.sums.work.least, one.sums.work.most].map((share) => (100 * share).toFixed(0)).join(' to ')} % of the window`);
+    }
     parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
+    legend();
   };
   app.afterDraw = status;
   const keep = () => store.state.colour === 'counter' && !store.state.curve && store.set({curve: counters[0] ?? ''});
@@ -89,17 +102,10 @@ function scaleText(curves) {
   return least <= most ? `${short(curves.name)}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${short(curves.name)}: no values here`;
 }
 
-/** @param {string} kind @param {string} text */
-function key(kind, text) {
-  return element('span', {}, element('i', {className: kind}), text);
-}
-
 /** @param {any} meta */
-function about(meta) {
-  return `${meta.creator}, ${count(meta.events)} events, ${count(meta.rows.locations.length)} locations, ${duration(meta.duration)}`;
-}
+const about = (meta) => `${meta.creator}, ${count(meta.events)} events, ${count(meta.rows.locations.length)} locations, ${duration(meta.duration)}`;
 
-/** @param {string} id @param {string} label @param {[string, string][]} items @param {string} value @param {(value: string) => void} change */
+/** @type {Choice} */
 export function choice(id, label, items, value, change) {
   const select = element('select', {id, onchange: () => change(select.value)}, ...items.map(([one, text]) => element('option', {value: one, selected: one === value}, text)));
   return element('label', {}, `${label} `, select);

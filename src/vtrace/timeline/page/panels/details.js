@@ -7,13 +7,17 @@ import {button, element, hint} from './dom.js';
 import {colourField} from './own_colours.js';
 import {chooseCall, go, goPartner, zoomToChoice} from '../hands/walk.js';
 
+const ALL = 'on all rows', HERE = 'on this row';
+/** Buttons that go to related calls: text, way, title. */
+const WAYS = [['\u2190 previous', 'previous'], ['next \u2192', 'next'], ['caller', 'caller'], ['longest', 'longest', ALL], ['shortest', 'shortest', ALL], ['longest here', 'longest', HERE], ['shortest here', 'shortest', HERE]];
+
 /** @param {App} app @param {number} trace @param {number} location */
 export function nameOf(app, trace, location) {
   const {rows} = app.traces[trace].meta, place = rows.locations.indexOf(location);
   return place < 0 ? `location ${location}` : fullName(rows, place);
 }
 
-/** @param {App} app @param {any} found as the server describes the call @param {number} trace */
+/** @param {App} app @param {CallFacts} found as the server describes the call @param {number} trace */
 export function detailsOf(app, found, trace) {
   const {source} = found, long = found.end - found.begin;
   /** @type {[string, Child][]} */
@@ -22,31 +26,27 @@ export function detailsOf(app, found, trace) {
     ['source', source.file && `${source.file}${source.line ? `:${source.line}` : ''}`],
     ['row', nameOf(app, trace, found.location)],
     ['start', exact(found.begin)], ['duration', `${duration(long, 6)} (${count(long)} ns)`],
-    ...(found.calls > 1 ? [['calls', `${count(found.calls)}, which found nothing`]] : []),
+    ['calls', found.calls > 1 && `${count(found.calls)}, which found nothing`],
     ['exclusive', `${duration(found.exclusive, 6)} (${count(found.exclusive)} ns)`],
-    ['call', found.of ? `${count(found.number)} of ${count(found.of)} on this row` : ''],
+    ['call', found.of ? `${count(found.number ?? 0)} of ${count(found.of)} on this row` : ''],
     ['calls inside', found.children ? count(found.children) : ''],
     ['called by', found.caller && button(found.caller.name, () => chooseCall(app, trace, found.caller))],
-    ...found.waits.map((/** @type {any} */ one) => ['waits', `${duration(one.time, 6)} (${one.kind})${one.partner < 0 ? '' : ` for ${nameOf(app, trace, one.partner)}`}`]),
-    ...found.values.map((/** @type {[string, string]} */ pair) => pair),
+    ...found.waits.map((one) => /** @type {[string, string]} */ (['waits', `${duration(one.time, 6)} (${one.kind})${one.partner < 0 ? '' : ` for ${nameOf(app, trace, one.partner)}`}`])),
+    ...found.values,
   ];
-  for (const [way, word] of [['sends', 'sent'], ['receives', 'received']]) {
-    const {length} = found[way], sum = found[way].reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.bytes, 0);
+  for (const [way, word] of /** @type {const} */ ([['sends', 'sent'], ['receives', 'received']])) {
+    const {length} = found[way], sum = found[way].reduce((all, one) => all + one.bytes, 0);
     if (length) facts.push([word, `${bytes(sum)} in ${length} message${length > 1 ? 's' : ''}`]);
   }
   return element('section', {id: 'call'},
     element('h2', {}, source.name),
     element('p', {className: 'ways'},
-      button('\u2190 previous', () => go(app, 'previous')), button('next \u2192', () => go(app, 'next')),
-      button('caller', () => go(app, 'caller')), button('longest', () => go(app, 'longest', true), {title: 'on all rows'}),
-      button('shortest', () => go(app, 'shortest', true), {title: 'on all rows'}),
-      button('longest here', () => go(app, 'longest'), {title: 'on this row'}),
-      button('shortest here', () => go(app, 'shortest'), {title: 'on this row'}),
+      ...WAYS.map(([text, way, title = '']) => button(text, () => go(app, way, title === ALL), {title})),
       button('all calls', () => app.store.set({search: source.name, exact: true, panel: 'histogram'})),
       button('zoom', () => zoomToChoice(app))),
     factsTable(facts),
     ...messages(app, found.sends, trace, 'to', 'go to the receive'), ...messages(app, found.receives, trace, 'from', 'go to the send'),
-    ...found.collectives.map((/** @type {any} */ one) => collective(app, one, trace)), colourField(app, source.name));
+    ...found.collectives.map((one) => collective(app, one, trace)), colourField(app, source.name));
 }
 
 /** @param {[string, Child][]} facts those without a value are left out */
@@ -54,14 +54,14 @@ function factsTable(facts) {
   return element('table', {className: 'facts'}, ...facts.filter(([, value]) => value).map(([name, value]) => element('tr', {}, element('th', {}, name), element('td', {}, value))));
 }
 
-/** @param {App} app @param {any[]} ends @param {number} trace @param {string} word @param {string} way */
+/** @type {MessagesOf} */
 function messages(app, ends, trace, word, way) {
   return ends.map((end) => element('p', {className: 'message'},
     `${bytes(end.bytes)} ${word} ${nameOf(app, trace, end.partner)}, tag ${end.tag}, ${app.traces[trace].meta.comms[end.comm] ?? ''}, `,
     end.far < 0 ? '' : `${duration(Math.abs(end.far - end.time))} ${end.far > end.time ? 'later' : 'earlier'} `, button(way, () => goPartner(app, end))));
 }
 
-/** @param {App} app @param {any} one @param {number} trace */
+/** @type {Collective} */
 function collective(app, one, trace) {
   const last = nameOf(app, trace, one.last);
   return element('p', {className: 'message'},
@@ -72,7 +72,7 @@ function collective(app, one, trace) {
 
 /** @param {App} app @param {number} trace */
 export function histogram(app, trace) {
-  const {found} = app.traces[trace], {search} = app.store.state;
+  const {found} = app.traces[trace], {search} = app.state;
   if (!search) return hint('Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
   if (app.traces[trace].meta.saved?.shortest < 0) return hint('This file has no single calls: open the trace with vtrace view.');
   if (!found) return hint('Searching ...');
@@ -91,12 +91,10 @@ export function histogram(app, trace) {
     element('ol', {className: 'longest'}, ...notes.longest.map((/** @type {any} */ call) => element('li', {}, button(duration(call.end - call.begin), () => chooseCall(app, trace, call)), ` ${call.name} on ${nameOf(app, trace, call.location)}`))));
 }
 
-/** @param {any} frame */
-function place(frame) {
-  return frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`;
-}
+/** @param {Frame} frame */
+const place = (frame) => frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`;
 
-/** @param {App} app @param {any} found as the server describes the sample @param {number} trace */
+/** @param {App} app @param {SampleFacts} found as the server describes the sample @param {number} trace */
 export function sampleOf(app, found, trace) {
   const leaf = found.path[found.path.length - 1];
   /** @type {[string, string][]} */
@@ -108,9 +106,9 @@ export function sampleOf(app, found, trace) {
   return element('section', {id: 'sample'},
     element('h2', {}, `Sample in ${leaf.name}`),
     element('p', {className: 'ways'},
-      button('\u2190 previous', () => go(app, 'previous')), button('next \u2192', () => go(app, 'next')),
+      ...WAYS.slice(0, 2).map(([text, way]) => button(text, () => go(app, way))),
       button('zoom', () => zoomToChoice(app))),
     factsTable(facts),
     element('h3', {}, 'Call path'),
-    element('ol', {className: 'longest'}, ...found.path.map((/** @type {any} */ frame) => element('li', {}, frame.name, place(frame) && element('span', {className: 'hint'}, ` ${place(frame)}`)))));
+    element('ol', {className: 'longest'}, ...found.path.map((frame) => element('li', {}, frame.name, place(frame) && element('span', {className: 'hint'}, ` ${place(frame)}`)))));
 }

@@ -5,9 +5,7 @@ import {paperOf} from '../draw/chart.js';
 import {CanvasSurface} from '../draw/surface.js';
 
 /** @param {string} id @returns {HTMLElement} */
-export function byId(id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id));
-}
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** An element with properties (on...: listeners; data-, aria-, role: attributes) and children.
  * @param {string} name @param {Record<string, any>} [properties] @param {...Child} children @returns {any} */
@@ -34,18 +32,23 @@ function append(to, children) {
 }
 
 /** A line that explains. @param {...Child} children */
-export function hint(...children) {
-  return element('p', {className: 'hint'}, ...children);
-}
+export const hint = (...children) => element('p', {className: 'hint'}, ...children);
 
 /** A button. @param {string} text @param {() => void} press @param {Record<string, any>} [more] */
-export function button(text, press, more = {}) {
-  return element('button', {type: 'button', onclick: press, ...more}, text);
-}
+export const button = (text, press, more = {}) => element('button', {type: 'button', onclick: press, ...more}, text);
 
-/** A canvas of a panel with a picture. @param {number} width px; 0: as the style says @param {number} height px
- * @param {(s: CanvasSurface, paper: any) => void} draw @param {Record<string, any>} more */
+/** A listener for arrow keys, which other parts of the page do not get: left -1, right 1. @param {(by: number) => void} move @returns {(event: KeyboardEvent) => void} */
+export const arrows = (move) => (event) => {
+  const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  if (!by) return;
+  event.preventDefault();
+  event.stopPropagation();
+  move(by);
+};
+
+/** A canvas of a panel with a picture. @type {Plot} */
 export function plot(width, height, draw, more) {
+  /** @type {HTMLCanvasElement} */
   const made = element('canvas', {className: 'plot', ...more});
   [made.style.width, made.style.height] = [width ? `${width}px` : '', `${height}px`]; // before the first frame: the mouse needs them
   requestAnimationFrame(() => {

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The panel of findings: each with its loss, certainty and action. A click picks the guilty rows, zooms to the worst
-// occurrence, and shows the facts of its call below the finding.
+// occurrence, draws the path of the delay, and shows the facts of its call below the finding.
 
 import {around, duration} from '../model/time.js';
 import {element, fill, hint} from './dom.js';
 import {table} from './table.js';
+import {followDelay} from '../hands/delay.js';
 import {chooseCall} from '../hands/walk.js';
 
 /** The facts of the call of the open finding. */
 const evidence = element('div', {id: 'evidence'});
 /** Draw the table of each trace again. @type {(() => void)[]} */
 const draws = [];
+/** The shown findings by their keys. @type {Map<string, {finding: Finding, trace: number}>} */
+const known = new Map();
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function findings(app, found, trace) {
   const {lines, findings: rows} = found.notes;
   const key = (/** @type {number} */ row) => `${trace}.${numberOf(rows[row].text)}`;
-  const isOpen = (/** @type {number} */ row) => key(row) === app.store.state.finding;
+  const isOpen = (/** @type {number} */ row) => key(row) === app.state.finding;
   /** @param {number} row */
   const lost = (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '');
   const place = element('div', {});
@@ -32,7 +35,9 @@ export function findings(app, found, trace) {
     showFinding(app, rows[row], trace);
   }}));
   draws[trace] = draw;
+  rows.forEach((/** @type {Finding} */ finding, /** @type {number} */ row) => known.set(key(row), {finding, trace}));
   draw();
+  follow(app);
   return element('div', {id: 'findings'},
     rows.length ? place : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
@@ -40,9 +45,7 @@ export function findings(app, found, trace) {
 }
 
 /** A number for a text, the same for each page, since a finding has no number of its own. @param {string} text */
-function numberOf(text) {
-  return Array.from(text).reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 2 ** 32, 0).toString(36);
-}
+const numberOf = (text) => Array.from(text).reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 2 ** 32, 0).toString(36);
 
 /** Marks the finding that is open now. */
 export function markFinding() {
@@ -56,9 +59,9 @@ function keysOf(app, trace, locations) {
   return locations.filter((each) => known.has(each)).map((each) => `l${each}`);
 }
 
-/** @param {App} app @param {any} finding @param {number} trace */
+/** @param {App} app @param {Finding} finding @param {number} trace */
 async function showFinding(app, finding, trace) {
-  const {start, stop, region, own} = finding, {finding: open} = app.store.state, {duration: length} = app.traces[trace].meta, shift = app.store.state.shift[trace] ?? 0;
+  const {start, stop, region, own} = finding, {finding: open} = app.state, {duration: length} = app.traces[trace].meta, shift = app.state.shift[trace];
   const [guilty, losers] = [finding.guilty, finding.losers].map((each) => keysOf(app, trace, each));
   const picks = (guilty.length ? guilty : losers).map((key) => `${trace}:${key}`);
   const whole = {from: start ?? 0, to: stop ?? length};
@@ -67,7 +70,7 @@ async function showFinding(app, finding, trace) {
   if (!region) return;
   for (const keys of [...(own ? [guilty, losers] : [losers, guilty]).filter((each) => each.length), []]) {
     const found = await app.client.table('search', {trace, text: region, exact: 1, rows: (keys.length ? keys : keysOf(app, trace, app.traces[trace].meta.rows.locations.slice(0, 512))).join(','), ...whole, bins: 1}, 'worst');
-    if (!found || open !== app.store.state.finding) return;
+    if (!found || open !== app.state.finding) return;
     const [worst] = found.notes.longest;
     if (!worst) continue;
     app.keepsPanel = true;
@@ -78,7 +81,14 @@ async function showFinding(app, finding, trace) {
   }
 }
 
-/** Shows the facts of the open finding's call. @param {Node} facts */
-export function showEvidence(facts) {
+/** Shows the facts of the open finding's call. @param {App} app @param {Node} facts */
+export function showEvidence(app, facts) {
   fill(evidence, facts);
+  follow(app);
+}
+
+/** Draws the path of the open finding's delay, once the finding and the facts of its call are known. @param {App} app */
+function follow(app) {
+  const open = known.get(app.state.finding), {call} = app.state;
+  if (open && call?.trace === open.trace && app.details) followDelay(app, call, open.finding);
 }

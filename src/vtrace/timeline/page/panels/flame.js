@@ -7,12 +7,12 @@ import {CanvasSurface} from '../draw/surface.js';
 import {needsLight} from '../model/colours.js';
 import {boxes} from '../model/flame.js';
 import {bytes, count, duration} from '../model/time.js';
-import {element, fill, hint} from './dom.js';
+import {arrows, element, fill, hint} from './dom.js';
 import {fromSamples, regionName, withNames} from './tables.js';
 
 const HIGH = 17;
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function flame(app, found, trace) {
   const paths = /** @type {any} */ (found.columns), {names} = found.notes;
   let root = 0;
@@ -20,6 +20,7 @@ export function flame(app, found, trace) {
   const nameOf = (/** @type {number} */ path) => names?.[path] ?? regionName(app, trace, paths.region[path]), amount = names ? bytes : duration;
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, names ? [] : paths.region, () => {
     let shown = /** @type {FlameBox[]} */ ([]);
+    /** @type {HTMLCanvasElement} */
     const canvas = element('canvas', {className: 'plot', tabIndex: 0, role: 'img', 'aria-label': 'Flame graph: arrow keys go from box to box, Enter enlarges'});
     let focused = -1;
     const draw = () => {
@@ -52,17 +53,18 @@ export function flame(app, found, trace) {
       root = !box || box.path === root ? 0 : box.path;
       draw();
     };
-    canvas.onmousemove = (/** @type {MouseEvent} */ event) => tell(at(event));
-    canvas.onclick = (/** @type {MouseEvent} */ event) => enlarge(at(event));
-    canvas.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-      const by = {ArrowLeft: -1, ArrowRight: 1}[event.key] ?? 0;
-      if (!by && event.key !== 'Enter') return;
-      event.preventDefault();
-      event.stopPropagation();
-      if (!by) return enlarge(shown.find((box) => box.path === focused));
+    canvas.onmousemove = (event) => tell(at(event));
+    canvas.onclick = (event) => enlarge(at(event));
+    const along = arrows((by) => {
       const place = shown.findIndex((box) => box.path === focused), next = shown[Math.max(0, Math.min(shown.length - 1, place + by))];
       focused = next?.path ?? -1;
       tell(next);
+    });
+    canvas.onkeydown = (event) => {
+      along(event);
+      if (event.key !== 'Enter') return;
+      event.stopPropagation();
+      enlarge(shown.find((box) => box.path === focused));
     };
     requestAnimationFrame(draw);
     return canvas;

@@ -2,6 +2,7 @@
 // A picture of numbers by two axes: darker cells for more, on a logarithmic scale with a legend. A click on a cell picks the
 // rows of its processes; picked processes are marked.
 
+import {picksOf} from '../model/address.js';
 import {heat} from '../model/colours.js';
 import {placesOf, processName} from '../model/rows.js';
 import {element, fill, hint, plot} from './dom.js';
@@ -13,7 +14,7 @@ const SPAN = 4, PALE = 0.1;
 /** The processes of the picked rows. @param {App} app @param {number} trace */
 export function pickedProcesses(app, trace) {
   const {rows} = app.traces[trace].meta;
-  return new Set(app.store.state.picks.filter((pick) => Number(pick[0]) === trace).map((pick) => rows.processes[rows.locations.indexOf(Number(pick.slice(3)))]));
+  return new Set(picksOf(app.state, trace).map((key) => rows.processes[rows.locations.indexOf(Number(key.slice(1)))]));
 }
 
 /** The columns of an axis of processes, of which neighbours may share one. @param {App} app @param {number} trace
@@ -32,8 +33,7 @@ export function processAxis(app, trace, size) {
   };
 }
 
-/** Picks the rows of processes. @param {App} app @param {number} trace @param {number[]} processes
- * @param {boolean} between shows only messages between them */
+/** Picks the rows of processes. @type {PickProcesses} */
 export function pickProcesses(app, trace, processes, between) {
   const {rows} = app.traces[trace].meta;
   const picks = [...new Set(processes)].flatMap((process) => placesOf(rows, process).map((at) => `${trace}:l${rows.locations[at]}`));
@@ -79,6 +79,4 @@ export function heatmap(app, what) {
 }
 
 /** The size of a cell, with a gap to the next one where there is room. @param {number} size */
-function gapped(size) {
-  return Math.max(1, size - (size > 6 ? 1 : 0));
-}
+const gapped = (size) => Math.max(1, size - (size > 6 ? 1 : 0));

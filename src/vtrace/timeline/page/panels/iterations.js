@@ -4,18 +4,18 @@
 
 import {iterationText} from '../model/overview.js';
 import {around, count, duration} from '../model/time.js';
-import {button, element, fill, hint, plot} from './dom.js';
+import {arrows, button, element, fill, hint, plot} from './dom.js';
 import {nameOf} from './details.js';
 import {regionName, withNames} from './tables.js';
 import {named, table, times} from './table.js';
 
 const HIGH = 90;
-/** All processes take alike where the mean is at least this part of the longest: then none is longest. */
+/** No process is longest where the mean is at least this part of the longest. */
 const EVEN = 0.95;
 /** The iteration of each trace that is compared with the median one. @type {number[]} */
 const chosen = [];
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function iterations(app, found, trace) {
   const {columns: c, notes} = found;
   if (!notes.region) return hint('No call repeats on all processes often enough to be an iteration.');
@@ -30,21 +30,15 @@ export function iterations(app, found, trace) {
   const go = (at) => {
     chosen[trace] = Math.max(0, Math.min(size - 1, at));
     fill(said, about(chosen[trace]));
-    const by = app.store.state.shift[trace] ?? 0;
+    const by = app.state.shift[trace];
     app.show(around(c.begin[chosen[trace]] + by, c.end[chosen[trace]] + by));
     sideBySide(app, trace, found, beside);
   };
   /** @param {MouseEvent} event */
   const place = (event) => Math.max(0, Math.min(size - 1, Math.floor((event.offsetX / strip.clientWidth) * size)));
-  strip.onmousemove = (/** @type {MouseEvent} */ event) => fill(said, about(place(event)));
-  strip.onclick = (/** @type {MouseEvent} */ event) => go(place(event));
-  strip.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    go(chosen[trace] + by);
-  };
+  strip.onmousemove = (event) => fill(said, about(place(event)));
+  strip.onclick = (event) => go(place(event));
+  strip.onkeydown = arrows((by) => go(chosen[trace] + by));
   fill(said, about(chosen[trace]));
   sideBySide(app, trace, found, beside);
   const loop = notes.basis === 'calls' ? notes.region : `the loop around ${notes.region}`;
@@ -55,11 +49,9 @@ export function iterations(app, found, trace) {
 }
 
 /** The time of the longest iteration; there may be more of them than a call takes arguments. @param {Record<string, any>} c */
-function longest(c) {
-  return c.time_ns.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b), 0);
-}
+const longest = (c) => c.time_ns.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b), 0);
 
-/** @param {Surface} s @param {any} paper @param {Record<string, any>} c @param {Set<unknown>} slow @param {number} median */
+/** @type {DrawStrip} */
 function drawStrip(s, paper, c, slow, median) {
   const most = longest(c), size = c.begin.length, wide = s.width / size;
   s.flush();
@@ -73,8 +65,7 @@ function drawStrip(s, paper, c, slow, median) {
   s.veil(0, Math.round(HIGH - (HIGH - 2) * (median / most)), s.width, 1, paper.text, 1);
 }
 
-/** Exclusive times of an iteration beside those of the median one, by class and by region, summed over all rows.
- * @param {App} app @param {number} trace @param {Table} found @param {Element} place */
+/** Exclusive times of an iteration and of the median one, by class and by region. @type {SideBySide} */
 async function sideBySide(app, trace, found, place) {
   const {columns: c, notes} = found, at = chosen[trace];
   const sides = await Promise.all([at, notes.median].map((one, n) => app.client.table('panel', {trace, name: 'profile', rows: '', from: c.begin[one], to: c.end[one]}, `beside ${trace} ${n}`)));

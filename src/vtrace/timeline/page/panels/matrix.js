@@ -12,7 +12,7 @@ import {counts, sizes, table, times} from './table.js';
 /** The most lines of operations. */
 const MOST = 40;
 /** Name -> value of the sums of a cell, the value as text.
- * @type {Record<string, [(count: number, bytes: number, ns: number) => number, (value: number) => string]>} */
+ * @type {Record<string, Metric>} */
 const METRICS = {
   bytes: [(_, size) => size, bytes], count: [(n) => n, count], time: [(_, __, ns) => ns, duration],
   rate: [(_, size, ns) => (ns > 0 ? (1e9 * size) / ns : 0), (rate) => `${bytes(Math.round(rate))}/s`],
@@ -21,18 +21,16 @@ const METRICS = {
 const TIMED = [['time', 'time from send to receive'], ['rate', 'rate']];
 let messageMetric = 'bytes', operationMetric = 'time';
 
-/** The values of cells: `down` rows, and columns in which neighbours may share one. @param {ArrayLike<number>} row
- * @param {ArrayLike<number>} column @param {ArrayLike<number>[]} sums number, bytes, ns of each pair @param {number} down
- * @param {number} across @param {string} metric */
+/** The values of cells: `down` rows, and columns in which neighbours may share one. @type {Cells} */
 function cells(row, column, sums, down, across, metric) {
   const found = sums.map(() => new Float64Array(down * across));
   for (let at = 0; at < row.length; at += 1) sums.forEach((values, n) => { found[n][row[at] * across + column[at]] += values[at]; });
   return Array.from(found[0], (n, at) => (n ? METRICS[metric][0](n, found[1][at], found[2][at]) : NaN));
 }
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function matrix(app, found, trace) {
-  const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta, {between} = app.store.state;
+  const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta, {between} = app.state;
   if (!c.sender.length) return hint('No messages here.');
   const picked = pickedProcesses(app, trace), place = element('div', {}), axis = processAxis(app, trace, size), side = axis.cells;
   const shown = Array.from(c.sender, (_, row) => row).filter((row) => !between || (picked.has(c.sender[row]) && picked.has(c.receiver[row])));
@@ -61,7 +59,7 @@ export function matrix(app, found, trace) {
   ], shown.length, {sort: 3, id: 'pairs', press: (row) => pickProcesses(app, trace, [c.sender[shown[row]], c.receiver[shown[row]]], true)}));
 }
 
-/** Collective operations, and the same by process. @param {App} app @param {Table} found @param {number} trace */
+/** Collective operations, and the same by process. @type {Panel} */
 export function collectives(app, found, trace) {
   const c = found.columns, {ops, processes: size} = found.notes, {comms} = app.traces[trace].meta;
   if (!c.op.length) return hint('No collective operations here.');

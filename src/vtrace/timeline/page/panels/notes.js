@@ -23,7 +23,7 @@ export function addNote(app) {
   const dialog = element('dialog', {id: 'note', 'aria-label': 'Note', onclose: () => dialog.remove()});
   fill(dialog, element('form', {method: 'dialog', onsubmit: () => {
     const text = field.value.trim();
-    if (text) app.store.set({notes: [...app.store.state.notes, {trace: Number(row[0]), time: Math.max(0, Math.round(time - (state.shift[Number(row[0])] ?? 0))), row: row.slice(2), text}]});
+    if (text) app.store.set({notes: [...app.state.notes, {trace: Number(row[0]), time: Math.max(0, Math.round(time - state.shift[Number(row[0])])), row: row.slice(2), text}]});
   }}, element('p', {}, `Note at ${duration(time, 7)}: `, field), element('button', {type: 'submit'}, 'Add'), ' ', button('Cancel', () => dialog.close())));
   document.body.append(dialog);
   dialog.showModal();
@@ -31,21 +31,23 @@ export function addNote(app) {
 
 /** The list of notes. @param {App} app */
 export function notes(app) {
-  const {notes: every} = app.store.state;
+  const {notes: every} = app.state;
   if (!every.length) return hint('No notes. The key n adds a note at the mouse, else at the selection; the address and a saved page hold the notes.');
   /** @param {number} row */
   const place = (row) => (every[row].row[0] === 'l' ? nameOf(app, every[row].trace, Number(every[row].row.slice(1))) : every[row].row);
+  const at = every.map(({trace, time}) => time + app.state.shift[trace]);
+  /** The time since the note before; Infinity: there is none. @param {number} row */
+  const since = (row) => at[row] - Math.max(...at.filter((time, other) => time < at[row] || (time === at[row] && other < row)));
   return element('div', {id: 'notes'}, table([
     {head: 'note', value: (row) => every[row].text, show: (row) => element('span', {className: 'sentence'}, every[row].text)},
     {head: 'row', value: place},
-    times('time', (row) => every[row].time),
+    times('time', (row) => every[row].time), times('distance', since, {title: 'from the note before it in time', show: (row) => (since(row) < Infinity ? duration(since(row)) : '')}),
     {head: '', tight: true, value: () => '', show: (row) => button('Remove', () => app.store.set({notes: every.filter((_, at) => at !== row)}), {'aria-label': `Remove the note ${every[row].text}`})},
   ], every.length, {id: 'notes-table', press: (row) => goTo(app, every[row])}));
 }
 
 /** Shows the time of a note, with the window's length. @param {App} app @param {Note} note */
 function goTo(app, note) {
-  const {begin, end, shift} = app.store.state, wide = end - begin, at = note.time + (shift[note.trace] ?? 0);
-  if (at < begin || at > end) app.show({begin: at - wide / 2, end: at + wide / 2});
+  app.showTime(note.time + app.state.shift[note.trace]);
   app.store.set({row: `${note.trace}:${note.row}`});
 }

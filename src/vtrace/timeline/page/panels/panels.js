@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tabs beside the chart. A panel shows the selection, else the window. Only the shown panel requests data.
 
-import {compare, files, profile} from './tables.js';
+import {compare, counters, files, profile} from './tables.js';
+import {tree} from './tree.js';
 import {chosen, values} from '../model/address.js';
 import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
@@ -19,9 +20,9 @@ import {installSide} from './side.js';
 
 /** @type {Record<string, [string, Panel | null]>} */
 const PANELS = {
-  findings: ['Findings', findings], call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame],
+  findings: ['Findings', findings], call: ['Call', null], profile: ['Profile', profile], tree: ['Tree', tree], flame: ['Flame', flame],
   iterations: ['Iterations', iterations], ranks: ['Ranks', ranks], matrix: ['Messages', matrix],
-  collectives: ['Collectives', collectives], files: ['Files', files], memory: ['Memory', flame], histogram: ['Search', null], notes: ['Notes', null],
+  collectives: ['Collectives', collectives], files: ['Files', files], memory: ['Memory', flame], counters: ['Counters', counters], histogram: ['Search', null], notes: ['Notes', null],
   compare: ['Compare', null],
 };
 const PAUSE = 250;
@@ -35,9 +36,11 @@ const STAY = ['call', 'findings', 'histogram', 'iterations', 'memory', 'notes'];
 export function installPanels(app) {
   const {store} = app;
   let timer = 0;
-  const shown = Object.entries(PANELS).filter(([name]) => (name !== 'compare' || app.traces.length > 1) && (name !== 'memory' || app.traces.some((one) => one.meta.memory)));
+  const missing = {compare: app.traces.length < 2, memory: !app.traces.some(({meta}) => meta.memory), counters: !app.traces.some(({meta}) => meta.counters.length)};
+  const shown = Object.entries(PANELS).filter(([name]) => !(/** @type {any} */ (missing)[name]));
   const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', id: `tab-${name}`, 'data-panel': name, 'aria-controls': 'panel'}));
   fill(byId('tabs'), ...tabs);
+  byId('tabs').style.gridTemplateColumns = `repeat(${Math.ceil(tabs.length / 2)}, auto)`;
   byId('tabs').addEventListener('keydown', (event) => alongTabs(event, tabs));
   const waits = begin(app);
   if (!shown.some(([name]) => name === store.state.panel)) store.set({panel: INITIAL.panel}); // an address may name any
@@ -77,8 +80,7 @@ export function installPanels(app) {
   if (store.state.panel !== 'call' || !(store.state.call || store.state.sample)) show(app, waits);
 }
 
-/** Begins with the comparison of two traces, else the findings where there are any, unless the address says more.
- * Returns true if this is unknown so far. @param {App} app */
+/** Begins with the comparison, else the findings where there are any, unless the address says more. Returns true if this is unknown. @param {App} app */
 function begin(app) {
   const {state} = app.store, [{meta}] = app.traces, asked = values(location.hash || app.client.state);
   app.keepsPanel = Boolean(asked.panel && (state.call || state.sample));
@@ -103,7 +105,7 @@ function alongTabs(event, tabs) {
 
 /** The lines above the panel: the selected time with its share of the window, and the picked rows. @param {App} app */
 function head(app) {
-  const {selection, picks, begin: from, end} = app.store.state;
+  const {selection, picks, begin: from, end} = app.state;
   const share = selection ? (100 * (selection.end - selection.begin)) / (end - from) : 0;
   fill(byId('picked'),
     selection && element('span', {}, `selected ${duration(selection.end - selection.begin)}${selection.first && ' of the framed rows'}, ${Number(share.toPrecision(3))} % of the window `,
@@ -115,7 +117,7 @@ function head(app) {
 
 /** @param {App} app */
 function pickedNames(app) {
-  const {picks} = app.store.state, names = picks.slice(0, 3).map((pick) => nameOf(app, Number(pick[0]), Number(pick.slice(3))));
+  const {picks} = app.state, names = picks.slice(0, 3).map((pick) => nameOf(app, Number(pick[0]), Number(pick.slice(3))));
   return `${names.join(', ')}${picks.length > 3 ? ` and ${picks.length - 3} more` : ''}`;
 }
 
@@ -128,33 +130,33 @@ function partsOf(app) {
 /** Shows the findings of the selection, else of the window. @param {App} app */
 function diagnose(app) {
   app.findingsHere = partsOf(app);
-  if (app.store.state.panel === 'findings') show(app);
+  if (app.state.panel === 'findings') show(app);
   else app.store.set({panel: 'findings'});
 }
 
 /** Reads the facts of the selected call or sample and shows them. @param {App} app */
 async function describe(app) {
-  const {call, sample} = app.store.state;
+  const {call, sample} = app.state;
   const keeps = app.keepsPanel;
   app.keepsPanel = false;
   app.details = null;
   if (!call && !sample) {
-    if (app.store.state.panel === 'call') show(app);
+    if (app.state.panel === 'call') show(app);
     return;
   }
   if (!keeps) app.store.set({panel: 'call'});
   const found = call ? await app.client.json('call', {...call}, 'call') : await app.client.json('sample', {...sample, slack: 0, step: 0}, 'call');
-  if (!found || !same(call, app.store.state.call) || !same(sample, app.store.state.sample)) return;
+  if (!found || !same(call, app.state.call) || !same(sample, app.state.sample)) return;
   app.details = found;
   app.callEnd = call ? found.end : undefined;
   app.redraw();
-  if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
-  else if (keeps) showEvidence(facts(app));
+  if (app.state.panel === 'call') fill(byId('panel'), facts(app));
+  else if (keeps) showEvidence(app, facts(app));
 }
 
 /** The facts of the selected call or sample. @param {App} app */
 function facts(app) {
-  const {call, sample} = app.store.state;
+  const {call, sample} = app.state;
   if (app.details && call) return detailsOf(app, app.details, call.trace);
   if (app.details && sample) return sampleOf(app, app.details, sample.trace);
   return hint('Click a call, or press c to select the call in the middle of the window.');
@@ -164,7 +166,7 @@ function facts(app) {
 async function differences(app, parts) {
   const words = Object.fromEntries(parts.flatMap((part, number) => Object.entries(part).map(([name, value]) => [`${name}${number}`, value])));
   const found = await app.client.table('compare', words, 'compare');
-  return found && [hint(found.notes.saved ? 'the saved part' : `${app.store.state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found)];
+  return found && [hint(found.notes.saved ? 'the saved part' : `${app.state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found)];
 }
 
 /** Counts the panels that were asked for: only the last one is shown. */
@@ -186,7 +188,7 @@ async function show(app, mayFail = false) {
   const places = here ?? partsOf(app), ofRun = (isFindings && !here) || state.panel === 'iterations';
   const parts = isPair ? [await differences(app, places)] : await Promise.all(app.traces.map(async (trace, number) => {
     const part = places[number];
-    const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel, ...part}, `panel ${number}`);
+    const found = await app.client.table('panel', {trace: number, name: here ? 'findings_here' : state.panel === 'tree' ? 'flame' : state.panel, ...part}, `panel ${number}`);
     if (found && isFindings && ofRun) addCaveats(found.notes.limits);
     if (found && ofRun && (trace.meta.quick || !isFindings)) {
       trace.hasLoop = true;
@@ -199,7 +201,7 @@ async function show(app, mayFail = false) {
       make?.(app, found, number),
     ];
   }));
-  if (mine !== turn || app.store.state.panel !== state.panel) return;
+  if (mine !== turn || app.state.panel !== state.panel) return;
   if (mayFail && parts.some((part) => !part)) return app.quietly(() => app.store.set({panel: INITIAL.panel}));
   panel.classList.remove('waits');
   if (parts.some((part) => !part)) return void fill(panel, hint('No answer: the line below the chart says why.'));

@@ -11,7 +11,7 @@ import {table, times} from './table.js';
 
 let chosenClass = 1;
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function ranks(app, found, trace) {
   const c = found.columns, {processes, classes, grid} = found.notes, {meta} = app.traces[trace];
   const used = Array.from({length: classes}, (_, n) => n).filter((n) => Array.from({length: processes}, (_, p) => c.ns[p * classes + n]).some((ns) => ns > 0));
@@ -31,7 +31,7 @@ export function ranks(app, found, trace) {
 
 const TALL = 300;
 
-/** Bars of all classes, a line for each process; many processes share lines of a pixel, with their mean.
+/** Bars of all classes by process; many processes share lines, with their mean.
  * @param {App} app @param {any} found @param {number[]} known */
 function bars(app, found, known) {
   const {classes} = found.notes, {ns} = found.columns, width = 420, each = Math.ceil(known.length / TALL);
@@ -71,7 +71,7 @@ function gridOf(app, found, trace) {
     times.forEach((time, at) => s.fill(corner(at)[0], corner(at)[1], cell - 1, cell - 1, heat(high > low ? (time - low) / (high - low) : 0.5)));
     s.flush();
   }, {id: 'grid'});
-  canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
+  canvas.onmousemove = (event) => {
     const at = times.findIndex((_, n) => event.offsetX >= corner(n)[0] && event.offsetX < corner(n)[0] + cell && event.offsetY >= corner(n)[1] && event.offsetY < corner(n)[1] + cell);
     if (at >= 0) fill(said, `${processName(meta.rows, process[at])} at (${[x[at], y[at], z[at]].slice(0, grid.lengths.length).join(', ')}): ${duration(times[at])}`);
   };

@@ -6,7 +6,7 @@ import {drawOver} from '../draw/over.js';
 import {CanvasSurface, SvgSurface} from '../draw/surface.js';
 import {fragment} from '../model/address.js';
 import {COLOURS} from '../draw/processor_layer.js';
-import {mixed, parsed} from '../model/colours.js';
+import {mixed, parsed, workColour} from '../model/colours.js';
 import {BLOCKED, READY} from '../model/off_core.js';
 import {WAIT} from '../model/rare.js';
 import {covering, levelOf} from '../model/tiles.js';
@@ -18,7 +18,7 @@ const TITLE = 26, LINE = 18, GAP = 14, LETTER = 6.2;
 
 /** The title of the picture: the runs and the window. @param {App} app */
 function titleOf(app) {
-  const {begin, end} = app.store.state, whole = begin <= 0 && end >= app.length;
+  const {begin, end} = app.state, whole = begin <= 0 && end >= app.length;
   return `${app.traces.map(({meta}) => meta.title).join(' / ')}: ${whole ? `the whole run, ${duration(end)}` : `${duration(end - begin)} from ${duration(begin, 6)} of ${duration(app.length)}`}`;
 }
 
@@ -39,13 +39,18 @@ function classesShown(app) {
   return [...found].sort((a, b) => a - b);
 }
 
+/** What the colours of calls mean. @type {Meanings} */
+export function meanings({state, traces}, paper, classes) {
+  const {meta} = traces[0];
+  if (state.colour === 'class') return classes.map((each) => [parsed(meta.classes[each].colour), meta.classes[each].name]);
+  if (state.colour === 'wait') return [[paper.other, 'calls that work'], [paper.wait, 'wait']];
+  if (state.colour === 'work') return [[paper.other, 'other calls'], [workColour(0, paper.back), 'computes least'], [workColour(1, paper.back), 'computes most']];
+  return [[paper.other, {region: 'calls, a colour for each region', heat: 'calls by duration: the darker, the longer', counter: `${state.curve}: the darker, the higher`}[state.colour]]];
+}
+
 /** What the legend explains: colours and texts. @param {App} app @param {any} paper @returns {[number, string][]} */
 function legendOf(app, paper) {
-  const {state} = app.store, {classes} = app.traces[0].meta;
-  /** @type {[number, string][]} */
-  const found = state.colour === 'class' ? classesShown(app).map((each) => [parsed(classes[each].colour), classes[each].name])
-    : [[paper.other, {region: 'calls, a colour for each region', wait: 'calls that work', heat: 'calls by duration: the darker, the longer', counter: `${state.curve}: the darker, the higher`}[state.colour]]];
-  if (state.colour === 'wait') found.push([paper.wait, 'wait']);
+  const {state} = app.store, found = meanings(app, paper, classesShown(app));
   if (['class', 'region'].includes(state.colour)) for (const {regions} of app.traces) for (const one of regions.known.values()) if (one && app.own.has(one.name)) found.push([app.own.get(one.name) ?? 0, one.name]);
   found.push([paper.idle, 'no call']);
   for (const {meta, marks, rare} of app.traces) {
@@ -119,9 +124,7 @@ function pngOf(app) {
 }
 
 /** @param {App} app @param {string} ending */
-function nameOf(app, ending) {
-  return `${app.traces[0].meta.title.replace(/[^\w.-]+/g, '_')}.${ending}`;
-}
+const nameOf = (app, ending) => `${app.traces[0].meta.title.replace(/[^\w.-]+/g, '_')}.${ending}`;
 
 /** @param {App} app @param {'svg' | 'png'} kind */
 export async function exportPicture(app, kind) {

@@ -2,7 +2,7 @@
 // The border between the chart and the panels: dragging it, or arrow keys on it, makes the panels wider. The browser keeps
 // the width.
 
-import {byId, element} from './dom.js';
+import {arrows, byId, element} from './dom.js';
 
 const KEPT = 'vtrace side', LEAST = 280, STEP = 40;
 
@@ -27,13 +27,7 @@ export function installSide() {
     if (border.hasPointerCapture(event.pointerId)) set(window.innerWidth - event.clientX);
   };
   border.ondblclick = () => set(0);
-  border.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-    const by = {ArrowLeft: STEP, ArrowRight: -STEP}[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    set(side.getBoundingClientRect().width + by);
-  };
+  border.onkeydown = arrows((by) => set(side.getBoundingClientRect().width - by * STEP));
   set(Number(tried(() => localStorage.getItem(KEPT))) || 0);
 }
 

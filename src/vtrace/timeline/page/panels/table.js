@@ -8,20 +8,14 @@ const MOST = 300;
 /** The end of a name that stays when the middle does not fit. */
 const TAIL = 10;
 
-/** @param {string} head @param {(row: number) => number} value @param {Partial<TableColumn>} [more] @returns {TableColumn} */
-export function times(head, value, more = {}) {
-  return {head, value, show: (row) => duration(value(row)), unit: 'ns', ...more};
-}
+/** @type {ColumnOf} */
+export const times = (head, value, more) => ({head, value, show: (row) => duration(value(row)), unit: 'ns', ...more});
 
-/** @param {string} head @param {(row: number) => number} value @param {Partial<TableColumn>} [more] @returns {TableColumn} */
-export function sizes(head, value, more = {}) {
-  return {head, value, show: (row) => bytes(value(row)), unit: 'bytes', ...more};
-}
+/** @type {ColumnOf} */
+export const sizes = (head, value, more) => ({head, value, show: (row) => bytes(value(row)), unit: 'bytes', ...more});
 
-/** @param {string} head @param {(row: number) => number} value @param {Partial<TableColumn>} [more] @returns {TableColumn} */
-export function counts(head, value, more = {}) {
-  return {head, value, show: (row) => count(value(row)), ...more};
-}
+/** @type {ColumnOf} */
+export const counts = (head, value, more) => ({head, value, show: (row) => count(value(row)), ...more});
 
 /** @param {string} name @param {string} [colour] */
 export function named(name, colour) {
@@ -30,8 +24,7 @@ export function named(name, colour) {
   return element('span', {className: 'name', title: name}, swatch, element('span', {className: 'start'}, name.slice(0, -TAIL)), element('span', {}, name.slice(-TAIL)));
 }
 
-/** @param {TableColumn[]} every @param {number} rows
- * @param {{sort?: number, press?: (row: number) => void, id?: string, marked?: (row: number) => boolean}} [more] */
+/** @type {TableOf} */
 export function table(every, rows, more = {}) {
   const columns = every.filter((column) => !column.hidden), body = element('tbody'), heads = element('tr');
   let by = more.sort ?? -1, down = true;
@@ -46,10 +39,10 @@ export function table(every, rows, more = {}) {
     return element('td', {className: isNumber(column, rows) ? 'number' : column.tight ? 'tight' : 'text'}, column.show ? column.show(row) : named(String(column.value(row))));
   }));
   const draw = () => {
-    fill(heads, ...columns.map((column, place) => element('th', {className: isNumber(column, rows) ? 'number' : '', title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, column.head && button(column.head, () => {
+    fill(heads, ...columns.map((column, place) => element('th', {className: isNumber(column, rows) ? 'number' : '', title: column.title ?? '', 'aria-sort': place !== by ? 'none' : down ? 'descending' : 'ascending'}, column.head && (more.inOrder ? column.head : button(column.head, () => {
       [by, down] = [place, place === by ? !down : true];
       draw();
-    }))));
+    })))));
     fill(body, ...ordered().slice(0, MOST).map(line), rows > MOST && element('tr', {}, element('td', {colspan: columns.length}, `${count(rows - MOST)} more rows`)));
   };
   draw();
@@ -65,9 +58,7 @@ export function table(every, rows, more = {}) {
 }
 
 /** @param {TableColumn} column @param {number} rows */
-function isNumber(column, rows) {
-  return Boolean(column.unit) || (rows > 0 && typeof column.value(0) === 'number');
-}
+const isNumber = (column, rows) => Boolean(column.unit) || (rows > 0 && typeof column.value(0) === 'number');
 
 /** Properties of a row that mouse and keyboard press; its own buttons do not press the row. @param {() => void} press */
 function pressed(press) {
@@ -83,9 +74,7 @@ function pressed(press) {
 }
 
 /** @param {string} cell */
-function quoted(cell) {
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
-}
+const quoted = (cell) => /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 
 /** @param {Blob} blob @param {string} name */
 export function save(blob, name) {

@@ -3,16 +3,14 @@
 
 import {css} from '../model/colours.js';
 import {count, duration} from '../model/time.js';
-import {element, hint} from './dom.js';
+import {brief} from '../model/curves.js';
+import {element, fill, hint} from './dom.js';
 import {counts, named, sizes, table, times} from './table.js';
 
 /** @param {App} app @param {number} trace @param {number} region */
-export function regionName(app, trace, region) {
-  return app.traces[trace].regions.name(region) || `region ${region}`;
-}
+export const regionName = (app, trace, region) => app.traces[trace].regions.name(region) || `region ${region}`;
 
-/** Draws, and draws again when missing names arrive. @param {App} app @param {number} trace
- * @param {ArrayLike<number>} regions @param {() => Node} draw */
+/** Draws, and draws again when missing names arrive. @type {WithNames} */
 export function withNames(app, trace, regions, draw) {
   const place = element('div', {}, draw());
   const known = app.traces[trace].regions;
@@ -25,7 +23,7 @@ export function withNames(app, trace, regions, draw) {
   return place;
 }
 
-/** @param {App} app @param {Table} found @param {number} trace */
+/** @type {Panel} */
 export function profile(app, found, trace) {
   const c = found.columns, whole = c.exclusive.reduce((sum, ns) => sum + ns, 0) || 1, sampled = Boolean(c.samples);
   const {classes} = app.traces[trace].meta, name = (/** @type {number} */ row) => regionName(app, trace, c.region[row]);
@@ -66,10 +64,25 @@ export function files(_app, found) {
   ], found.notes.names.length, {id: 'files'});
 }
 
-/** A difference with its sign. @param {number} ns */
-function signed(ns) {
-  return `${ns > 0 ? '+' : ''}${duration(ns, 3)}`;
+/** @type {Panel} */
+export function counters(app, {columns: c}, trace) {
+  const place = element('div', {}), of = (/** @type {number} */ row) => app.traces[trace].meta.counters[c.counter[row]];
+  if (!c.counter.length) return hint('No values of counters here.');
+  const draw = () => fill(place, hint('A click shows a counter below the rows, again hides it.'), table([
+    {head: 'counter', value: (row) => of(row).name}, {head: 'unit', value: (row) => of(row).unit, tight: true}, counts('values', (row) => c.count[row]),
+    ...Object.entries({low: 'minimum', mean: 'mean', high: 'maximum', sum: 'sum'}).map(([name, head]) => ({
+      head, value: (/** @type {number} */ row) => c[name][row], show: (/** @type {number} */ row) => brief(c[name][row]),
+    })),
+  ], c.counter.length, {id: 'counters', marked: (row) => of(row).name === app.state.curve, press: (row) => {
+    app.store.set({curve: of(row).name === app.state.curve ? '' : of(row).name});
+    draw();
+  }}));
+  draw();
+  return place;
 }
+
+/** A difference with its sign. @param {number} ns */
+const signed = (ns) => `${ns > 0 ? '+' : ''}${duration(ns, 3)}`;
 
 /** @param {App} app @param {Table} found */
 export function compare(app, found) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The path of a delay: where it begins, and the calls that it reaches.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import {followDelay} from '../../src/vtrace/timeline/page/hands/delay.js';
+
+const WORK = 0, RECV = 1, ALL = 2, JOIN = 3, LOCK = 4;
+const CALL = {trace: 0, location: 2, begin: 100, depth: 1};
+/** What each location does at any time: region and begin of its calls, outer ones first. */
+const DOES = {1: [[WORK, 0]], 2: [[WORK, 0], [LOCK, 100]], 3: [[WORK, 0], [ALL, 120]], 4: [[JOIN, 10]], 5: [[WORK, 0], [LOCK, 150]]};
+
+/** The path of a call with these facts. */
+async function path(facts, finding) {
+  let asked = null;
+  const app = {
+    traces: [{regions: {waits: [0, 1, 1, 1, 1]}, meta: {rows: {locations: [1, 2, 3, 4, 5]}}}], state: {call: CALL}, redrawOver: () => {},
+    details: {location: 2, begin: 100, end: 200, region: LOCK, collectives: [], receives: [], waits: [], ...facts},
+    client: {table: async (name, words) => {
+      asked = words;
+      const rows = words.rows.split(',').map((key) => DOES[key.slice(1)]), all = rows.flat(), column = (value) => Float64Array.from(all, value);
+      return {columns: {count: rows.map((row) => row.length), begin: column(([, begin]) => begin), end: column(() => 900), region: column(([region]) => region), depth: column(() => 0), calls: column(() => 1)}};
+    }},
+  };
+  await followDelay(app, CALL, {guilty: [1], losers: [2, 3, 4, 5], own: false, ...finding});
+  return {from: app.delay?.from, waits: app.delay?.waits.map(({location, begin}) => [location, begin]), asked};
+}
+
+test('code of the program ends late: all that wait then', async () => {
+  const {from, waits, asked} = await path({location: 1, region: WORK}, {own: true});
+  assert.deepEqual([from, asked.from, asked.to], [{location: 1, time: 200}, 199, 200]);
+  assert.deepEqual(waits, [[2, 100], [3, 120], [4, 10], [5, 150]]);
+});
+
+test('a lock is held: calls of its region only, until the wait ends', async () => {
+  const {from, waits} = await path({}, {});
+  assert.deepEqual([from, waits], [{location: 1, time: 200}, [[2, 100], [5, 150]]]);
+});
+
+test('a message is sent late, a process comes late, a wait names its process', async () => {
+  assert.deepEqual((await path({receives: [{partner: 5, far: 50}, {partner: 3, far: 180}]}, {})).from, {location: 3, time: 180});
+  assert.deepEqual((await path({region: ALL, collectives: [{last: 4, last_begin: 190}]}, {})).from, {location: 4, time: 190});
+  assert.deepEqual((await path({waits: [{partner: -1}, {partner: 5}]}, {})).from, {location: 5, time: 200});
+});
+
+test('nobody waits: no path', async () => {
+  assert.equal((await path({region: RECV}, {losers: [1, 3]})).from, undefined);
+});
