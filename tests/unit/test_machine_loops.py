@@ -76,7 +76,7 @@ def frames_of(program: Path, function: str) -> dict[int, tuple[CallFrame, ...]]:
         start, size = symbol["st_value"], symbol["st_size"]
         assert function_sizes(elf, {start}) == {start: size}
     with program.open("rb") as file:
-        return _of_file(ELFFile(file), (str(program), b""), range(start, start + size))
+        return _of_file(ELFFile(file), (str(program), b""), range(start, start + size), with_loops=True)
 
 
 KINDS = {"for (int i": "for", "while (w > 0)": "while", "do {": "do", "again:": "goto", "for (int k": "for"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Share: Write a copy of an archive without the names of its program, user and machine."""
+"""Share: Write a copy of an archive without names of program and user."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
 _AS_GUILTY = 0.3
 """The least part of the largest delays of a location that makes another one a culprit, too."""
+_ANOTHER = 0.25
+"""The least part of a cause's largest loss in one place for which the sentence names another place."""
 _AS_LONG = 0.9
 """The part of the culprits' additional time from which on another location takes as long."""
 _MOST = 20
@@ -216,7 +218,7 @@ def _by_culprit(
             found[key] = cause
             continue
         first = found[key]
-        first.more_paths += [cause.path] if cause.loss >= _CULPRIT * first.loss else []
+        first.more_paths += [cause.path] if cause.loss >= _ANOTHER * first.loss else []
         first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
         first.processor_ns += cause.processor_ns
     return sorted(found.values(), key=lambda cause: -cause.loss)
