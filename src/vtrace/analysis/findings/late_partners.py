@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls in which threads sleep while others wait for them."""
+"""The calls in which threads and ranks sleep while others wait for them. Ranks that take turns spend the same time
+there, so that sums of times do not show it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +51,17 @@ def by_region(facts: RunFacts, found: list[Waits], paths: Table) -> dict[int, Ar
             ns = slept_meanwhile(facts, waits.partner[mine], until - waits.time[mine], until)
             sums[region] = sums.get(region, 0) + ns
     return sums
+
+
+def sleep_in_turn(
+    facts: RunFacts, waits: Table, names: tuple[str, ...], locations: Sequence[int]
+) -> SleepingCall | None:
+    """The call in which locations sleep longest, in the call path with these names, while others wait for them; None:
+    unknown. waits: of Trace.call_waits."""
+    mine = waits.take(np.isin(waits["partner"], locations))
+    ns = slept_meanwhile(facts, mine["partner"], mine["begin"], mine["begin"] + mine["time_ns"])
+    inside = facts.asleep_in(facts.paths_named(names)) > 0
+    return longest_sleep(facts.blocked, ns * inside, locations, [])[0]
 
 
 def sleep_of_partners(facts: RunFacts, waits: Table, path: int) -> SleepingCall | None:

@@ -16,11 +16,11 @@ from vtrace.analysis.activity import CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.late_partners import sleep_in_turn
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
 from vtrace.analysis.findings.run_facts import RunFacts, callers_text, is_unnamed, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
-from vtrace.analysis.findings.turns import turn_of
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.timeline_data import span
@@ -301,7 +301,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     if not (asleep or is_io) and is_unnamed(names):
         asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
         if asleep and cause.kind == "serialisation":
-            asleep = turn_of(facts, names, cause.locations, answers.call_waits()) or asleep
+            asleep = sleep_in_turn(facts, answers.call_waits(), names, cause.locations) or asleep
     for_thread = facts.for_thread[delays.paths["region"][cause.path]]  # samples show the caller of such a wait
     shown, select = asleep, f"region={names[-1]}" if names else ""
     if asleep:
