@@ -54,6 +54,7 @@ COMMANDS = (
     ("diff", "ARCHIVE", "ARCHIVE"), ("diagnose", "ARCHIVE", "--json"), ("diagnose", "ARCHIVE"),
     ("cut", "ARCHIVE", "--to", "50%", "-o", "cut"), ("cut", "ARCHIVE", "--to", "50%", "-o", "cut", "--force", "--json"),
     ("import", "ARCHIVE", "data.csv", "-o", "both"), ("import", "ARCHIVE", "data.csv", "-o", "both", "--json"),
+    ("anonymise", "ARCHIVE", "-o", "other"), ("anonymise", "ARCHIVE", "-o", "other", "--force", "--json"),
 )  # fmt: skip
 """Sub-commands of vtrace to run on each archive."""
 OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))

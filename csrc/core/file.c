@@ -180,8 +180,9 @@ static long write_chunks(struct vt_location *l, int content, struct vt_chunk **f
     if (fd < 0) return fd;
     begin = end;
     uint64_t bytes = 0;
-    for (struct vt_chunk *c = *first; c; c = vt_chunk_next(c)) bytes += c->used + sizeof(struct vt_block);
-    if (content == VT_DEFINITIONS && l->keeps_room && (r = keep_room(fd, end, bytes)) < 0) {
+    if (content == VT_DEFINITIONS)
+        for (struct vt_chunk *c = *first; c; c = vt_chunk_next(c)) bytes += c->used + sizeof(struct vt_block);
+    if (bytes && l->keeps_room && (r = keep_room(fd, end, bytes)) < 0) {
         VT_SYS1(close, fd);
         return r;
     }

@@ -411,8 +411,8 @@ enum vt_lost {
     /* counters with unsigned values; modes: a letter each, as in METRIC; at_calls: read at enters and leaves, */      \
     /* else by time */                                                                                                 \
     X(DATA_SITE, 34, "id:id code:u64 address:u64") /* id of a text: the variable at an address; code: of its module */ \
-    X(CALL_TIME, 35, "location:u32 region:id site:id calls:u64 ticks:u64") /* long calls of a region from a place (a */ \
-    /* text) until now; the last one of location, region and site holds */
+    X(CALL_TIME, 35, "location:u32 region:id site:id? calls:u64 ticks:u64") /* long calls of a region from a place (a */ \
+    /* text; nil: from others) until now; the last one of location, region and site holds */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

@@ -20,7 +20,7 @@
 
 #define VT_MAX_LOCATIONS 65536u
 #define VT_FILTER_SLOTS 2048u /* size of the filter that finds functions that are new to the location */
-#define VT_LONG_CALLS 64u /* places whose long calls a location adds up */
+#define VT_LONG_CALLS 64u /* entries for the long calls of a location */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
 #define VT_STEP 6u /* chunks that a location writes in a step: 0.5 to 1.5 ms; with 4, cold caches cost 2 % more */
@@ -64,7 +64,7 @@ struct vt_sample_stream {
     uint64_t in_calls; /* ns of CPU time of the samples that have found the thread in a system call */
 };
 
-/* The long calls of a region from one place (long_calls.c). place: return address less 1. site: its text, 0: unknown.
+/* The long calls of a region from one place (long_calls.c). place: return address less 1; 0: all that have no entry. site: its text, 0: unknown.
    defined: the ticks that the last definition states. */
 struct vt_long_call {
     uintptr_t place;
@@ -168,6 +168,8 @@ struct vt_location {
     uint32_t reads_counters; /* 1: a record with values of counters is being written (counter_groups.c) */
     struct vt_polls polls;
     struct vt_long_call long_calls[VT_LONG_CALLS];
+    uint32_t nlong_calls;
+    uint64_t long_until; /* ticks: until then the time of long calls has been added up */
     uint32_t to_write; /* chunks of events or samples that the flush still writes (file.c) */
     uint32_t round; /* chunks to write by steps until a step counts as the next flush */
 };

@@ -7,6 +7,8 @@
 #include <link.h>
 #include "process.h"
 
+#define PLACES (VT_LONG_CALLS * 3 / 4) /* the other entries are for further places of a region */
+
 #if defined(__x86_64__) /* elsewhere the return address is not at a known place of the frame */
 /* 1: the records have the ENTER of the call: the time before them was not in the call. */
 static int enters(const uint64_t *words, unsigned n, const struct vt_frame *f)
@@ -26,7 +28,7 @@ static const struct vt_frame *call_before(const struct vt_location *l, const uin
     return f->what & VT_FRAME_CALL && f->at >= vt_stack_pointer() && !enters(words, n, f) ? f : NULL;
 }
 
-/* NULL: the location has no room for another place. */
+/* NULL: the location has no entry of the place, and no room for another one. */
 static struct vt_long_call *find(struct vt_location *l, uint32_t region, uintptr_t place)
 {
     const uint64_t hash = (place ^ (uint64_t)region << 32) * 0x9e3779b97f4a7c15u;
@@ -37,45 +39,59 @@ static struct vt_long_call *find(struct vt_location *l, uint32_t region, uintptr
     return NULL;
 }
 
-/* Returns the text of a place; 0: unknown. Does not ask the loader, since the call may be one of a lock that a thread in the
-   loader waits for. */
+/* Returns the text of a place; 0: unknown. Does not ask the loader, since the call may be one of a lock that a thread in
+   the loader waits for. */
 static uint32_t text_of(struct vt_location *l, uintptr_t place)
 {
     struct dl_phdr_info info;
-    if (!vt_module_of(place, &info) || vt_code_slot_in(l, place, &info) == VT_CODE_UNKNOWN) return 0;
-    return vt_call_site_of(&place, 1);
+    vt_busy_begin(l);
+    int is_known = vt_code_known_offset(l, place) != VT_CODE_UNKNOWN;
+    vt_busy_end(l);
+    if (!is_known && vt_module_of(place, &info)) is_known = vt_code_slot_in(l, place, &info) != VT_CODE_UNKNOWN;
+    return is_known ? vt_call_site_of(&place, 1) : 0;
+}
+
+/* Returns the entry of a place, or that of all places of the region that are unknown or for which there is no room. */
+static struct vt_long_call *entry_of(struct vt_location *l, uint32_t region, uintptr_t place)
+{
+    struct vt_long_call *c = find(l, region, place);
+    uint32_t site = 0;
+    if (c && c->calls) return c;
+    if (l->nlong_calls < PLACES) site = text_of(l, place);
+    if (!site) c = find(l, region, place = 0);
+    if (!c || c->calls) return c;
+    l->nlong_calls++;
+    *c = (struct vt_long_call){.place = place, .region = region, .site = site};
+    return c;
 }
 #endif
 
 static void define(struct vt_location *l, struct vt_long_call *c)
 {
     c->defined = c->ticks;
-    vt_define_at(l, VT_D_CALL_TIME, vt_number(l->number), vt_number(c->region), vt_number(c->site), vt_number(c->calls),
+    vt_define_at(l, VT_D_CALL_TIME, vt_number(l->number), vt_number(c->region), vt_id(c->site), vt_number(c->calls),
                  vt_number(c->ticks));
 }
 
-void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t ticks)
+void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
 #if defined(__x86_64__)
     const struct vt_frame *f = call_before(l, words, n);
-    if (!f || !vt_is_own_stack(l, f->at)) return; /* the stack of a coroutine may have been freed */
-    const uint32_t region = VT_ID((uint32_t)f->what);
-    const uintptr_t place = *(const uintptr_t *)f->at - 1;
-    struct vt_long_call *c = find(l, region, place);
+    const uint64_t since = l->last > l->long_until ? l->last : l->long_until;
+    if (!f || now <= since || !vt_is_own_stack(l, f->at)) return; /* the stack of a coroutine may have been freed */
+    struct vt_long_call *c = entry_of(l, VT_ID((uint32_t)f->what), *(const uintptr_t *)f->at - 1);
+    l->long_until = now;
     if (!c) return;
-    if (!c->calls) *c = (struct vt_long_call){.place = place, .region = region, .site = text_of(l, place)};
     c->calls++;
-    c->ticks += ticks;
-    if (c->site && c->ticks / 2 >= c->defined) define(l, c);
+    c->ticks += now - since;
+    if (c->ticks / 2 >= c->defined) define(l, c);
 #else
-    (void)l, (void)words, (void)n, (void)ticks;
+    (void)l, (void)words, (void)n, (void)now;
 #endif
 }
 
 void vt_long_calls_end(struct vt_location *l)
 {
-    for (uint32_t i = 0; i < VT_LONG_CALLS; i++) {
-        struct vt_long_call *c = &l->long_calls[i];
-        if (c->calls && c->site && c->ticks != c->defined) define(l, c);
-    }
+    for (uint32_t i = 0; i < VT_LONG_CALLS; i++)
+        if (l->long_calls[i].ticks != l->long_calls[i].defined) define(l, &l->long_calls[i]);
 }

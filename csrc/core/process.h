@@ -166,9 +166,10 @@ static inline VT_GENERAL_REGISTERS int vt_stack_holds(const struct vt_stack *sta
 
 /* ---- long_calls.c: the places of calls of shims in which the thread waits long ---- */
 
-/* Adds the time since the last event of the calling thread, whose location is l, to its innermost call, if that is one of
-   a shim. words: the n words of the records that follow, perhaps none. Requires that l->busy is clear. */
-void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t ticks);
+/* Adds the time since the last event of the calling thread, whose location is l, until now (ticks) to its innermost call,
+   if that is one of a shim. words: the n words of the records that follow, perhaps none. Requires that l->busy is
+   clear. */
+void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
 /* Defines the sums of a location at its end. */
 void vt_long_calls_end(struct vt_location *l);
 

@@ -19,11 +19,11 @@ static int see(struct vt_location *l, const uint64_t *words, unsigned n)
 /* The time since the last event may be that of a long call. */
 static void see_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {
-    const uint64_t since = now > l->last ? now - l->last : 0;
-    if (!VT_IS_LONG(since) || l != vt_own_location || l->off || atomic_load(&vt_process.off)) return;
+    if (now <= l->last || !VT_IS_LONG(now - l->last) || l != vt_own_location || l->off || atomic_load(&vt_process.off))
+        return;
     if (VT_UNLIKELY(VT_READ(l->vforked)) && vt_is_vfork_child(l)) return;
     vt_busy_end(l); /* a signal handler may record: nothing has changed yet */
-    vt_long_call(l, words, n, since);
+    vt_long_call(l, words, n, now);
     vt_busy_begin(l);
 }
 

@@ -41,7 +41,7 @@ void vt_slept(uint64_t since, const uintptr_t *frame, void *function, unsigned h
     if (n == 1) at[n++] = caller.pc;
     if (how & VT_HOLDS_LOCK) n = known_calls(l, at, n);
     const uint64_t site = n ? vt_call_site_of(at, n) : 0;
-    vt_long_call(l, NULL, 0, vt_now() - since);
+    vt_long_call(l, NULL, 0, vt_now());
     const uint64_t flags = (how & VT_WAITS_SHARED ? VT_SITE_SHARED : 0) | (how & VT_WAITS_TIMED ? VT_SITE_TIMED : 0);
     vt_blocked_in(since, site ? site | flags : 0);
     errno = saved;

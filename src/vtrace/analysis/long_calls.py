@@ -27,7 +27,9 @@ def long_calls_of(trace: Source) -> sidecar.SidecarTable | None:
         table = sidecar.read(trace.anchor.parent, *sidecar.LONG_CALLS, sidecar.identity(trace.anchor, trace.properties))
     except FormatError:
         return None
-    return table if table and all(name in table.columns for name in _COLUMNS) and "site" in table.names else None
+    if not table or "site" not in table.names:
+        return None
+    return table if all(name in table.columns and table.columns[name].dtype.kind == "u" for name in _COLUMNS) else None
 
 
 class LongCalls:
@@ -39,21 +41,22 @@ class LongCalls:
             columns = self._table.columns
             self._location = trace.definitions.ids["locations"].rows(columns["location"])
             self._region = trace.definitions.ids["regions"].rows(columns["region"])
+            self._names = {*trace.regions["name"].tolist()}
 
     def source(self, region: int, locations: Sequence[int], caller: str = "") -> str:
         """file:line of the program's own code that makes most long calls of a region (a row) on some locations; "" if
-        unknown. caller: the function around the calls, "" if unknown. Places in other functions count if there is none
-        in this one: the compiler may have inlined these."""
+        unknown. caller: the function around the calls, "" if unknown. Places in functions that are not
+        recorded count if there is none in this one: the compiler may have inlined these."""
         if not self._table:
             return ""
         columns, texts = self._table.columns, self._table.names["site"]
         chosen = np.flatnonzero((self._region == region) & np.isin(self._location, locations))
-        sums = defaultdict[Site, int](int)
+        sums = defaultdict[Site | None, int](int)
         for text, ns in zip(columns["site"][chosen].tolist(), columns["ns"][chosen].tolist(), strict=True):
             site = site_of(texts[text]) if text < len(texts) else None
-            if site and site.source:
-                sums[site] += ns
-        inside = {site: ns for site, ns in sums.items() if site.function == caller}
+            if not caller or not site or site.function == caller or site.function not in self._names:
+                sums[site if site and site.source else None] += ns
+        inside: dict[Site | None, int] = {site: ns for site, ns in sums.items() if site and site.function == caller}
         found = inside or sums
         best = max(found, key=found.__getitem__, default=None)
         return best.source if best and found[best] >= _MOST * sum(found.values()) else ""

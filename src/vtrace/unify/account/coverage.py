@@ -37,12 +37,13 @@ _MOST_USED = 1 << 53
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
+_MOST_NS = (1 << 63) - 1
 _SEVERITIES = {MARKERS["ERROR"]: "HIGH", MARKERS["WARNING"]: "MEDIUM", MARKERS["HINT"]: "LOW"}
 
 
 class LongCalls(NamedTuple):
-    """Calls in which a thread waited long. region: OTF2's; site: where the program makes the calls, function@file:line;
-    number and sum of their times in ns."""
+    """Calls in which a thread waited long. region: OTF2's; site: where the program makes the calls, function@file:line,
+    "" for others; number and sum of their times in ns."""
 
     region: int
     site: str
@@ -163,15 +164,16 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
 
 
 def _long_calls(process: Process, number: int) -> tuple[LongCalls, ...]:
-    """Returns the long calls of a location whose region and place are known."""
-    known, curve = process.definitions, process.curve
+    """Returns the long calls of a location whose region is known."""
+    known, curve, found = process.definitions, process.curve, []
     if process.maps is None or curve is None:
         return ()
-    regions, found = process.maps.common.regions, []
-    for (location, region, site), (calls, ticks) in known.call_times.items():
-        text = known.texts.get(site, "") if location == number and region < len(regions) else ""
-        if text and int(regions[region]) != UNMAPPED:
-            found.append(LongCalls(int(regions[region]), text, calls, ticks * curve.rate[1] // curve.rate[0]))
+    regions = process.maps.common.regions
+    for (region, site), (calls, ticks) in known.call_times.get(number, {}).items():
+        if region < len(regions) and int(regions[region]) != UNMAPPED:
+            text = "" if site is None else known.texts.get(site, "")
+            ns = min(ticks * curve.rate[1] // curve.rate[0], _MOST_NS)
+            found.append(LongCalls(int(regions[region]), text, calls, ns))
     return tuple(found)
 
 

@@ -124,8 +124,10 @@ def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, known: PlaceFram
             continue
         name, file, line = symbols.call_at(place)
         frames = known.get(place, ())
-        if frames and all(frame.file for frame in frames):
-            words += [f"{frame.function.name}@{frame.file}:{frame.line}" for frame in reversed(frames)]
+        if len(frames) > 1 and all(frame.file for frame in frames):
+            around, *inlined = frames
+            words += [f"{frame.function.name}@{frame.file}:{frame.line}" for frame in reversed(inlined)]
+            words.append(f"{name}@{around.file}:{around.line}")
         else:
             module = os.path.basename(place.file[0]) if place.file else ""
             words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")

@@ -265,8 +265,8 @@ class ProcessDefinitions:
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
     data_sites: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Addresses of calls, by the id of the text with their places."""
-    call_times: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
-    """Number and ticks of long calls, by location, region, and id of the text with their place."""
+    call_times: dict[int, dict[tuple[int, int | None], tuple[int, int]]] = field(default_factory=dict)
+    """Number and ticks of long calls, by location; by region, and id of the text with their place (None: others)."""
     offsets: list[ClockOffset] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
@@ -350,7 +350,7 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "DATA_SITE":
             found.data_sites[values[0]] = values[1], values[2]
         case "CALL_TIME":
-            found.call_times[values[0], values[1], values[2]] = values[3], values[4]
+            found.call_times.setdefault(values[0], {})[values[1], values[2]] = values[3], values[4]
         case "CLOCK_OFFSET":
             found.offsets.append(ClockOffset(*values))
         case "NOTE":
