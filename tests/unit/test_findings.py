@@ -700,6 +700,17 @@ def test_parts_of_a_cause_are_as_limited_as_the_whole(tmp_path: Path) -> None:
     assert told(trace, "mpi_wait").loss_ns == 2 * 9 * 95 - 3 * 10 * (10 + 5)
 
 
+def test_sleep_by_recursion_is_that_of_one_call(tmp_path: Path) -> None:
+    """A thread sleeps 200 ns in rest, which step calls, and 198 ns in rest within a second step."""
+    trace = threads(tmp_path, {0: [(0, "Enter", 0), (400, "Leave", 0)]}, "none", 1, PTHREAD)
+    one, two = "nanosleep@x.c:1 <- rest@/a/x.c:3", "step@/a/x.c:9 <- main@/a/x.c:20"
+    one, two = f"{one} <- {two}", f"{one} <- step@/a/x.c:8 <- {two}"
+    facts = asleep(trace.anchor, (0, 0, 200, one, ()), (0, 200, 398, two, ())).diagnosis(Selection()).facts
+    sleep, ns = facts.longest_sleep(facts.paths_named(()), [0], [])
+    assert sleep
+    assert ns == facts.slept_in(sleep, [0]) == 200 + 198
+
+
 def test_ranks_that_take_as_long_are_not_told_to_take_less(tmp_path: Path) -> None:
     """Rank 0 waits in turn for ranks 1 and 2, which work as long as rank 3, for which nobody waits."""
     of = {0: [(0, "Enter", 0)], 1: [], 2: [], 3: []}
