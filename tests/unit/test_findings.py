@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from support.synthetic_runs.diagnosed import Event, threads, told, without_processor
+from support.synthetic_runs.diagnosed import Event, asleep, threads, told, without_processor
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.diagnosis_pass import _explains
 from vtrace.analysis.findings.finding import Finding, largest_first
@@ -648,6 +648,67 @@ def test_nobody_waits_longer_than_its_cause_takes(tmp_path: Path) -> None:
     events = {rank: [*each, (1000, "Leave", 0)] for rank, each in events.items()}
     found = {one.region: one.loss_ns for one in Trace(archive(tmp_path / "a", events)).diagnosis(Selection()).findings}
     assert (found["work"], found["MPI_Recv"]) == (100, 9 * 95 - 100)
+
+
+def test_a_call_of_mpi_delays_others_by_its_whole_time(tmp_path: Path) -> None:
+    """Rank 0 is 1000 ns in MPI_File_close, 900 of these in another recorded call."""
+    inside = (50, "Enter", region("other")), (950, "Leave", region("other"))
+    events = {0: [(0, "Enter", 0), *call(0, 1000, "MPI_File_close", *inside), *coll(1000, 1000)]}
+    events |= {rank: [(0, "Enter", 0), *coll(0, 1000)] for rank in (1, 2)}
+    anchor = archive(tmp_path / "a", {rank: [*each, (1000, "Leave", 0)] for rank, each in events.items()})
+    assert losses(anchor) == {"io_by_few_ranks": 2 * 1000}
+
+
+def test_culprits_outside_of_the_selection_delay_as_much(tmp_path: Path) -> None:
+    """Ranks 1 and 2 are late in turn, and rank 2 is not selected: its time is unknown."""
+    trace = Trace(archive(tmp_path / "a", meetings([[0, 100, 300], [0, 300, 100]] * 5)))
+    found = told(trace, "imbalance", Selection(locations=(0, 1)))
+    assert (found.loss_ns, found.culprit) == (10 * 300 + 5 * 200, "ranks 1-2, work in main")
+
+
+def test_a_culprit_outside_of_the_selection_stays_one(tmp_path: Path) -> None:
+    """Ranks 0 to 2 wait 300 ns for rank 3. Rank 2 then works as much longer while nobody waits."""
+    events = meetings([[100, 100, 100, 400]])
+    events[2] = [*events[2][:-1], *call(400, 1000, "work"), (1000, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance", Selection(locations=(0, 1, 2)))
+    assert (found.loss_ns, found.processor_ns, found.culprit) == (3 * 300, 0, "rank 3, work in main")
+
+
+def test_all_ranks_that_take_less_are_the_others(tmp_path: Path) -> None:
+    """Rank 0 works longer than all others, one of which works much less."""
+    found = told(Trace(archive(tmp_path / "a", meetings([[1100, 1000, 1000, 500]] * 3))), "imbalance")
+    assert found.text.startswith("rank 0 takes longer in work in main than the others: "), found.text
+
+
+def test_parts_of_a_cause_are_as_limited_as_the_whole(tmp_path: Path) -> None:
+    """Ranks 2 and 3 get each message at once, but ranks 0 and 1 are in MPI_Send most of the time, then sleep 10 and
+    5 ns in different functions before the next one: four ranks wait at most three times as long as these sleep."""
+    rests = "nanosleep@x.c:1 <- {0}@/a/x.c:3 <- main@/a/x.c:9"
+    events: dict[int, list[Event]] = {rank: [] for rank in range(4)}
+    times = []
+    for rank, rest in enumerate((10, 5)):
+        for now in range(0, 1000, 100):
+            events[rank] += call(now, now + 100 - rest, "MPI_Send", (now, "MpiSend", 2 + rank, 0, 0, 8))
+            ends = now + 5, "MpiRecv", rank, 0, 0, 8
+            events[2 + rank] += call(max(0, now - 95), now + 5, "MPI_Recv", ends)
+            times.append((rank, now + 100 - rest, now + 100, rests.format(("first", "second")[rank]), ()))
+        events[rank] += call(1000, 1000, "MPI_Waitall")
+    trace = asleep(archive(tmp_path / "a", events), *times)
+    found = [one for one in trace.diagnosis(Selection()).findings if one.kind == "imbalance"]
+    assert [one.culprit.partition(" (")[0] for one in found] == ["rank 0, first", "rank 1, second"]
+    assert sum(one.loss_ns for one in found) == 3 * 10 * (10 + 5)
+    assert told(trace, "mpi_wait").loss_ns == 2 * 9 * 95 - 3 * 10 * (10 + 5)
+
+
+def test_sleep_by_recursion_is_that_of_one_call(tmp_path: Path) -> None:
+    """A thread sleeps 200 ns in rest, which step calls, and 198 ns in rest within a second step."""
+    trace = threads(tmp_path, {0: [(0, "Enter", 0), (400, "Leave", 0)]}, "none", 1, PTHREAD)
+    one, two = "nanosleep@x.c:1 <- rest@/a/x.c:3", "step@/a/x.c:9 <- main@/a/x.c:20"
+    one, two = f"{one} <- {two}", f"{one} <- step@/a/x.c:8 <- {two}"
+    facts = asleep(trace.anchor, (0, 0, 200, one, ()), (0, 200, 398, two, ())).diagnosis(Selection()).facts
+    sleep, ns = facts.longest_sleep(facts.paths_named(()), [0], [])
+    assert sleep
+    assert ns == facts.slept_in(sleep, [0]) == 200 + 198
 
 
 def test_ranks_that_take_as_long_are_not_told_to_take_less(tmp_path: Path) -> None:

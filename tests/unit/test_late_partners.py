@@ -26,13 +26,14 @@ OTHER = "nanosleep@x.c:1 <- idle@/a/x.c:5 <- main@/a/x.c:21"
 
 
 def meetings(late: list[list[int]], count: int) -> dict[int, list[Event]]:
-    """Threads that meet in a barrier after each 100 ms; the late ones come after 80 ms, the others after 20 ms."""
+    """Threads that meet in a barrier after each 100 ms; the late ones come after 80 ms, each one 1 ms before
+    the one that is named before it, the others after 20 ms."""
     events: dict[int, list[Event]] = {}
     for thread in range(count):
         mine: list[Event] = [(0, "Enter", MAIN)]
         for step, rows in enumerate(late):
             begin = 100 * step
-            comes = 80 if thread in rows else 20
+            comes = 80 - rows.index(thread) if thread in rows else 20
             mine += [((begin + comes) * MS, "Enter", WAIT), ((begin + 80) * MS, "Leave", WAIT)]
         events[thread] = [*mine, (100 * len(late) * MS, "Leave", MAIN)]
     return events
@@ -52,13 +53,22 @@ def test_the_call_in_which_a_different_thread_is_late_each_time(tmp_path: Path) 
 
 
 def test_threads_that_are_late_together(tmp_path: Path) -> None:
-    """Threads 0 and 1 of four are late in each step: they hardly wait, the two others do."""
-    found = told(threads(tmp_path, meetings([[0, 1]] * 4, 4), "!$omp barrier", BARRIER, OPENMP), "omp_imbalance")
-    assert found.loss_ns == 4 * 2 * 60 * MS
+    """Threads 0 and 1 of four are late in each step, one of them by 1 ms more in turn: they hardly wait, the two others
+    do."""
+    late = meetings([[0, 1], [1, 0]] * 2, 4)
+    found = told(threads(tmp_path, late, "!$omp barrier", BARRIER, OPENMP), "omp_imbalance")
+    assert (found.loss_ns, found.culprit) == (4 * (2 * 60 + 1) * MS, "thread 0 and thread 1")
     turns = told(
         threads(tmp_path / "b", meetings([[0], [1]] * 2, 3), "!$omp barrier", BARRIER, OPENMP), "omp_imbalance"
     )
     assert "a different thread each time" in turns.text
+
+
+def test_many_threads_that_are_late_together_are_counted(tmp_path: Path) -> None:
+    """Four threads of eight are the last ones in turn."""
+    late = meetings([[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]], 8)
+    found = told(threads(tmp_path, late, "!$omp barrier", BARRIER, OPENMP), "omp_imbalance")
+    assert found.culprit == "4 threads"
 
 
 def test_slow_iterations_are_those_of_the_thread_that_works(tmp_path: Path) -> None:

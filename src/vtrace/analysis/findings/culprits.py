@@ -20,6 +20,8 @@ BARRIERS, LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 """Kinds of waits."""
 _MOST_OF, _SOME = 0.6, 0.02
 """A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
+_NAMED = 3
+"""A sentence names at most so many threads of one process."""
 _NEARLY_ALL, _SOME_WAITS = 0.9, 0.1
 """Threads are culprits together of this share of a loss, and wait at most this part of what another one waits."""
 
@@ -68,6 +70,8 @@ def culprits_text(trace: Source, locations: list[int]) -> str:
     if len(locations) < 2:
         return location_text(trace, locations[0]) if locations else ""
     if len({*trace.places.process[locations].tolist()}) == 1:
+        if len(locations) > _NAMED:
+            return locations_text(trace, locations)
         return " and ".join(location_text(trace, row) for row in locations)
     names = {*trace.locations["name"][locations].tolist()}
     return f"{names.pop() if len(names) == 1 else 'one thread each'} of {locations_text(trace, locations)}"

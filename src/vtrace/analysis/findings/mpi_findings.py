@@ -23,6 +23,7 @@ from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
+from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
@@ -59,15 +60,16 @@ _UNEVEN = 0.4
 @dataclass
 class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
-    place. processor_ns: of the loss, delays on other locations, which waited for a processor; after _by_culprit also
-    the part that waits of the culprits explain. culprits_ns: at most so much of the culprits' delays are waits.
-    delays_ns: by location. rows: of the delays. kind: of the finding. place: where the culprits of a part of the time
-    outside of recorded calls take longer."""
+    place. part: of the delays in rows that counts. processor_ns: of the loss, delays on other locations, which waited
+    for a processor; after _by_culprit also the part that waits of the culprits explain. culprits_ns: at most so much of
+    the culprits' delays are waits. delays_ns: by location. rows: of the delays. kind: of the finding. place: where the
+    culprits of a part of the time outside of recorded calls take longer."""
 
     path: int
     locations: list[int]
     loss: int
     waits_ns: Array
+    part: float = 1.0
     processor_ns: int = 0
     culprits_ns: int = 0
     delays_ns: dict[int, float] = field(default_factory=dict)
@@ -180,7 +182,9 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
     for number in np.argsort(-sums, kind="stable").tolist():
         rows = np.flatnonzero(member == number)
         at, of = np.unique(delays["location"][rows], return_inverse=True)
-        by, path = np.bincount(of, time[rows]), int(delays["path"][first[number]])
+        path = int(delays["path"][first[number]])
+        part = _possible_part(facts, path, delays, at, delays_ns=fsum(time[rows]))
+        by = part * np.bincount(of, time[rows])
         inside = facts.paths_named(facts.names(path, delays.paths))
         waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.masters) - 1))
         own = by - waited
@@ -189,19 +193,34 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         culprits = at[is_culprit].tolist() or [int(at[np.argmax(own)])]
         mine = np.isin(at, culprits)
         others, theirs = (round(waited[each].sum()) for each in (~mine, mine))
-        most = (len(facts.masters) - 1) * float(facts.spent_in(inside)[at].sum())
-        part = min(1.0, most / fsum(time[rows])) if most else 1.0
-        loss, waits = round(part * fsum(time[rows])), part * places.caused_waits(delays, rows)
         yield _Cause(
             path,
             culprits,
-            loss,
-            waits,
+            round(part * fsum(time[rows])),
+            part * places.caused_waits(delays, rows),
+            part=part,
             processor_ns=others,
             culprits_ns=theirs,
             delays_ns=dict(zip(at.tolist(), by.tolist(), strict=True)),
             rows=rows,
         )
+
+
+def _are_selected(facts: RunFacts, locations: Array | list[int]) -> bool:
+    """True if the times of all these locations are known: culprits may be outside of the selection."""
+    return bool(np.isin(locations, facts.rows).all())
+
+
+def _possible_part(facts: RunFacts, path: int, delays: Table, at: Array, *, delays_ns: float) -> float:
+    """The part of the delays (ns) of a path on some locations that this path can cause: each other rank waits at most
+    as long as these locations are in the path. All of the delays, if the time of a location is not in the selection."""
+    if not _are_selected(facts, at):
+        return 1.0
+    inside = facts.paths_named(facts.names(path, delays.paths))
+    if facts.path_class(path, delays.paths) in (MPI, IO):  # such calls delay others by their whole time
+        inside = outermost(facts.paths["parent"], inside) > 0
+    most = (len(facts.masters) - 1) * float(facts.spent_in(inside)[at].sum())
+    return min(1.0, most / delays_ns) if most else 1.0
 
 
 def _by_culprit(
@@ -254,9 +273,9 @@ def _parts(
     for number, team in enumerate(teams):
         mine = ~np.isin(at, cause.locations) if number == 0 else np.zeros(len(at), bool)
         mine |= np.isin(at, team)
-        rows, waits = cause.rows[mine], places.caused_waits(delays, cause.rows[mine])
-        loss = round(fsum(time[mine]))
-        yield _Cause(cause.path, team, loss, waits, rows=rows, kind="imbalance", place=own[team[0]])
+        rows, loss = cause.rows[mine], round(cause.part * fsum(time[mine]))
+        waits = cause.part * places.caused_waits(delays, rows)
+        yield _Cause(cause.path, team, loss, waits, part=cause.part, rows=rows, kind="imbalance", place=own[team[0]])
 
 
 def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitPlaces) -> list[int]:
@@ -270,17 +289,16 @@ def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitP
     culprits = {*cause.locations}
     here = cause.waits_ns[places.of_wait] >= _MOSTLY * cause.waits_ns.max()
     waiting = {*waits["location"][here & np.isin(waits["partner"], cause.locations)].tolist()}
-    found = [
-        row for row in masters if row in culprits or (row in waiting and spent[row] - least >= _AS_LONG * longest > 0)
-    ]
-    return found if len(found) < len(masters) else cause.locations
+    as_long = {row for row in masters if row in waiting and spent[row] - least >= _AS_LONG * longest > 0}
+    found = culprits | as_long
+    return sorted(found) if {*masters} - found else cause.locations
 
 
 def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     """The kind of finding about a cause."""
     if _is_io(facts, delays.paths, cause.path):
         return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
-    everybody = len(cause.locations) == len(facts.masters)
+    everybody = not _without(facts.masters.values(), cause.locations)
     loss = cause.loss - cause.processor_ns
     in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * loss
     return "serialisation" if in_turn else "imbalance"
@@ -360,7 +378,7 @@ def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _
 
 def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool) -> int:
     """The part of a loss that waits for a processor in the cause's path explain: in an imbalance those that the
-    culprits have more than the others, else all. Takes the path's waits."""
+    culprits have more than the others, if these times are known, else all. Takes the path's waits."""
     if _is_io(facts, delays.paths, cause.path):
         return 0
     inside = facts.paths_named(facts.names(cause.path, delays.paths))
@@ -369,7 +387,7 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
         others, waited = _without(facts.masters.values(), cause.locations), pool.waited_in(inside)
         more = float(waited[cause.locations].mean() - waited[others].mean())
         found = min(cause.loss, round(max(0.0, more) * len(others)))
-    elif cause.kind == "imbalance":
+    elif cause.kind == "imbalance" and _are_selected(facts, cause.locations):
         others, spent = _without(facts.masters.values(), cause.locations), facts.spent_in(inside)
         cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
         found = facts.of_processor(
@@ -432,7 +450,7 @@ def _than(facts: RunFacts, paths: Table, cause: _Cause) -> str:
     """The ranks that take less time in the place of an imbalance. Others may take as long: nobody waits for them."""
     spent = facts.spent_in(facts.paths_named(facts.names(cause.path, paths)))
     others = _without(facts.masters.values(), cause.locations)
-    least = spent[others].min(initial=0)
+    least = spent[others].min() if others else 0
     most = least + _AS_LONG * (spent[cause.locations].mean() - least)
     less = [row for row in others if spent[row] < most]
     return "the others" if cause.place or len(less) in (0, len(others)) else ranks_text(facts.trace, less)

@@ -430,11 +430,12 @@ class RunFacts:
         return longer_sleep(self.blocked, more, [location], [], difference=growth)
 
     def slept_in(self, call: SleepingCall, locations: Sequence[int]) -> float:
-        """The ns that locations sleep in a call, but for its line, outside of recorded calls."""
+        """The ns that locations sleep in calls with the same key, outside of recorded calls."""
         ns = self.asleep_in(self.paths_named(())) * np.isin(self.blocked.location, locations)
         rows = np.flatnonzero(ns).tolist()
-        known = {site: sleeping_call(site) for site in {self.blocked.sites[at] for at in rows}}
-        return float(sum(ns[at] for at in rows if (one := known[self.blocked.sites[at]]) and one.names == call.names))
+        calls = ((site, sleeping_call(site)) for site in {self.blocked.sites[at] for at in rows})
+        same = {site for site, one in calls if one and one.key == call.key}
+        return float(sum(ns[at] for at in rows if self.blocked.sites[at] in same))
 
     def asleep_in(self, inside: Array) -> Array:
         """(times,) ns of the sleep in these call paths that is not for another thread of the process."""

@@ -77,6 +77,11 @@ class SleepingCall:
         """The call path, without the function of libc."""
         return (*self.callers, self.function)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same for all calls that count as one: stacks of threads begin elsewhere, and lines differ."""
+        return (self.sleeps, *without_recursion(self.names)[-_CALLERS:])
+
 
 def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     """The call of a stack, innermost first; None: unknown."""
@@ -169,7 +174,7 @@ def longest_sleep(
     by_line = defaultdict[tuple[str, ...], dict[SleepingCall, float]](dict)
     for at in np.flatnonzero(weight).tolist():
         if call := sleeping_call(asleep.sites[at]):
-            key = (call.sleeps, *without_recursion(call.names)[-_CALLERS:])  # stacks of threads begin elsewhere
+            key = call.key
             sums[key] += weight[at]
             by_line[key][call] = by_line[key].get(call, 0.0) + weight[at]
     most = max(sums, key=sums.__getitem__, default=())
