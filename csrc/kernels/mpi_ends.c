@@ -23,8 +23,8 @@ struct ends_finder {
     int64_t now, enter, entered_useful, flush_stop;
     uint64_t first_end; /* of the open MPI call */
     struct vt_mpi_end probe; /* of the latest probe: the fields of its call */
-    uint64_t probed,
-        is_probe; /* probed: 1 + number of ends before the latest probe; is_probe: the open MPI call is one */
+    uint64_t probed, is_probe; /* probed: 1 + number of ends before the latest probe whose message was not received, 0:
+                                  none; is_probe: the open MPI call is one */
     uint64_t flushing, inter_comm, inter_member; /* inter_comm: 1 + the comm whose membership was looked up last */
 };
 
@@ -217,10 +217,10 @@ static int send_completed(struct ends_finder *f, uint64_t request)
     return put(f, (struct vt_mpi_end){.peer = VT_NONE, .tag = (uint32_t)place - 1, .what = VT_CALL_SENT});
 }
 
-/* True if the open call receives, soon, the message for which a call of MPI_Probe before may have waited. */
-static int is_probed(const struct ends_finder *f)
+/* True if the open call receives at this time, soon, the message for which a call of MPI_Probe before may have waited. */
+static int is_probed(const struct ends_finder *f, int64_t time)
 {
-    return f->probed == f->out.nends + 1 && f->enter - f->probe.leave <= f->probe.leave - f->probe.enter;
+    return f->probed == f->out.nends + 1 && time - f->probe.leave <= f->probe.leave - f->probe.enter;
 }
 
 /* Puts a receive into the call of the probe, which waits for the message. */
@@ -239,13 +239,18 @@ static int received(struct ends_finder *f, const struct vt_detail *d)
     struct vt_mpi_end end = {.comm = comm_of(f, d->ref), .tag = (uint32_t)d->words[1], .what = VT_CALL_RECEIVE};
     end.peer = process_of(f, end.comm, d->words[0]);
     const uint64_t place = d->kind == VT_READ_MpiIrecv ? forget(f, d->words[3], OF_RECEIVE) : 0;
-    if (d->kind == VT_READ_MpiRecv && is_probed(f)) return put_probed(f, end);
+    /* Until the end of the receive: one that waits longer than the probe may be of another message. */
+    if (d->kind == VT_READ_MpiRecv && is_probed(f, f->now)) return put_probed(f, end);
     if (!place) return put(f, end); /* blocking, or its post is on another thread or was not recorded */
     struct vt_mpi_end *post = &f->out.ends[place - 1]; /* the place that was reserved for it */
-    const int in_probe = is_probed(f) && place == f->out.nends && post->call == f->probe.call; /* MPI_Mprobe */
+    const int is_posted = place == f->out.nends && post->call == f->probe.call; /* by MPI_Mprobe */
+    const int in_probe = is_posted && is_probed(f, f->enter);
     if (!in_probe) end.what = VT_CALL_POST;
     set(post, &end);
-    if (in_probe) return 1;
+    if (in_probe) {
+        f->probed = 0; /* no end is added here that would tell */
+        return 1;
+    }
     return put(f, (struct vt_mpi_end){.peer = end.peer, .tag = (uint32_t)place - 1, .what = VT_CALL_DONE});
 }
 

@@ -83,10 +83,10 @@ def works(ns: int, *after: Event) -> list[Event]:
     return [(0, "Enter", 0), (0, "Enter", work), (ns, "Leave", work), *after, (620, "Leave", 0)]
 
 
-def calls(begin: int, end: int, other: int, name: str = "MPI_Send") -> list[Event]:
+def calls(begin: int, end: int, other: int, name: str = "MPI_Send", *, tag: int = 7) -> list[Event]:
     """The events of a call that sends to another rank, or receives from it."""
     kind, number = name.replace("MPI_", "Mpi"), region(name)
-    message = (begin if kind == "MpiSend" else end, kind, other, 0, 7, 8)
+    message = (begin if kind == "MpiSend" else end, kind, other, 0, tag, 8)
     return [(begin, "Enter", number), message, (end, "Leave", number)]
 
 
@@ -242,15 +242,41 @@ def test_a_probe_waits_for_the_message_that_follows(receives: int, waits: dict[s
     probe = [(100, "Enter", region("MPI_Probe")), (310, "Leave", region("MPI_Probe"))]
     events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *probe, *calls(receives, receives + 5, 0, "MPI_Recv"))}
     events[1][-1] = (910, "Leave", 0)
-    trace = Trace(archive(tmp_path / "a", events))
+    assert waits_of(Trace(archive(tmp_path / "a", events))) == waits
+
+
+def waits_of(trace: Trace) -> dict[str, int]:
+    """ns of the waits in each call of MPI."""
     table = trace.waits()
-    assert {named(trace, table, one["path"])[-1]: one["time_ns"] for one in table.records()} == waits
+    return {named(trace, table, one["path"])[-1]: one["time_ns"] for one in table.records()}
+
+
+def test_a_receive_that_waits_longer_than_the_probe_before_it(tmp_path: Path) -> None:
+    """Rank 1 probes for a message with tag 7, then first receives another one, which rank 0 sends much later."""
+    probe = [(100, "Enter", region("MPI_Probe")), (310, "Leave", region("MPI_Probe"))]
+    receives = [*calls(312, 5010, 0, "MPI_Recv", tag=8), *calls(5012, 5015, 0, "MPI_Recv")]
+    events = {0: works(300, *calls(300, 310, 1), *calls(5000, 5010, 1, tag=8)), 1: works(100, *probe, *receives)}
+    for each in events.values():
+        each[-1] = (5100, "Leave", 0)
+    assert waits_of(Trace(archive(tmp_path / "a", events))) == {"MPI_Recv": 5000 - 312}
+
+
+def matched_probe() -> list[Event]:
+    """The events of a receive from rank 0 that begins in MPI_Mprobe, and ends in MPI_Mrecv."""
+    probe, receive = region("MPI_Mprobe"), region("MPI_Recv")
+    posts = [(100, "Enter", probe), (310, "MpiIrecvRequest", 1), (310, "Leave", probe)]
+    return [*posts, (312, "Enter", receive), (315, "MpiIrecv", 0, 0, 7, 8, 1), (315, "Leave", receive)]
 
 
 def test_a_matched_probe_waits_for_its_message(tmp_path: Path) -> None:
-    """The receive begins in MPI_Mprobe, and ends in MPI_Mrecv."""
-    probe, receive = region("MPI_Mprobe"), region("MPI_Recv")
-    posts = [(100, "Enter", probe), (310, "MpiIrecvRequest", 1), (310, "Leave", probe)]
-    ends = [(312, "Enter", receive), (315, "MpiIrecv", 0, 0, 7, 8, 1), (315, "Leave", receive)]
-    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *posts, *ends)}
+    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *matched_probe())}
     assert root_causes(Trace(archive(tmp_path / "a", events))) == [(0, "work", "latesender", 200, 0)]
+
+
+def test_a_matched_probe_waits_for_one_message(tmp_path: Path) -> None:
+    """Rank 1 receives another message right after that of the probe."""
+    events = {
+        0: works(300, *calls(300, 310, 1), *calls(500, 510, 1)),
+        1: works(100, *matched_probe(), *calls(316, 510, 0, "MPI_Recv")),
+    }
+    assert waits_of(Trace(archive(tmp_path / "a", events))) == {"MPI_Mprobe": 200, "MPI_Recv": 500 - 316}

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -12,19 +13,26 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, region
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.grown_places import _windows
 from vtrace.analysis.findings.sleeping_calls import sleeping_call
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.local import records
 from vtrace.io.sidecar import sidecar
 
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.iterations import Iterations
+
 MS = 10**6
 COLL = region("MPI_Coll")
 
 
-def found(where: Path, phases: list[list[tuple[str, int]]], kinds: tuple[str, ...]) -> list[Finding]:
+def found(
+    where: Path, phases: list[list[tuple[str, int]]], kinds: tuple[str, ...], *, last_call: bool = False
+) -> list[Finding]:
     """The findings of kinds of a run whose ranks do one phase after another; in each one every rank sleeps in a
-    function for so many ms, then meets all others."""
+    function for so many ms, then meets all others. last_call: rank 0 makes one more call than
+    the others, after 90 ms."""
     events: dict[int, list[tuple[Any, ...]]] = {rank: [] for rank in range(len(phases[0]))}
     rows: list[tuple[int, int, int, str]] = []
     now = 0
@@ -36,6 +44,7 @@ def found(where: Path, phases: list[list[tuple[str, int]]], kinds: tuple[str, ..
             events[rank] += [(end, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1), (end, "Leave", COLL)]
             rows += [(rank, now * MS, begin, function)] if function else []
         now = last
+    events[0] += [((now + 90) * MS, "Enter", COLL), ((now + 90) * MS, "Leave", COLL)] * last_call
     anchor = archive(where, events)
     texts = [f"nanosleep@x.c:1 <- {name}@/a/x.c:3" for name in sorted({row[3] for row in rows})]
     table = {
@@ -98,6 +107,23 @@ def test_iterations_that_take_longer_at_once(before: str, after: str, text: str,
     phases = [[(before, 50)] * 2] * 13 + [[(after, 70)] * 2] * 12
     told = found(tmp_path / "a", phases, ("drift", "slow_iterations"))
     assert [text in one.text for one in told] == [True] * bool(text), told
+
+
+@pytest.mark.parametrize("last_call", [False, True], ids=["as many", "one less"])
+@pytest.mark.parametrize("after", [0, 17], ids=["at the end", "amid"])
+def test_iterations_of_a_rank_that_has_less_of_them(after: int, last_call: bool, tmp_path: Path) -> None:
+    """After 13 iterations, the first one in another function, rank 1 takes 40 ms more in each of 12."""
+    phases = [[("advance", 50), ("advance", 50 + more)] for more in [0] * 12 + [40] * 12 + [0] * after]
+    phases.insert(0, [("start", 50)] * 2)
+    told = found(tmp_path / "a", phases, ("drift", "slow_iterations"), last_call=last_call)
+    assert [one.culprit for one in told] == ["rank 1, advance (x.c:3, asleep in nanosleep)"]
+
+
+def test_windows_of_iterations_that_a_location_lacks() -> None:
+    """The location has the first two of four."""
+    begins, times = np.array([[0], [10], [-1], [-1]]), np.array([[10], [20], [-1], [-1]])
+    iterations = cast("Iterations", SimpleNamespace(locations=[0], begins=begins, times=times))
+    assert _windows(iterations, 0, [(1, 2), (3, 3)]) == ([(10, 30)], 1.0)
 
 
 def test_iterations_vary_little_before_they_take_longer(tmp_path: Path) -> None:

@@ -50,6 +50,13 @@ def test_names_of_calls(site: str, call: str | None) -> None:
     assert (str(found) if found else None) == call
 
 
+@pytest.mark.parametrize("outermost", ["main", "MAIN__"])
+def test_the_outermost_function_is_no_caller_to_tell(outermost: str) -> None:
+    found = sleeping_call(("nanosleep@x.c:1", "rest@/a/x.f90:3", f"{outermost}@/a/x.f90:9"))
+    assert found
+    assert found.text == "rest (x.f90:3, asleep in nanosleep)"
+
+
 def test_the_line_where_some_threads_sleep_longer() -> None:
     """All threads sleep at line 20, thread 1 at line 21, too."""
     sites = [("usleep@x.c:1", f"rest@/a/x.f90:{line}") for line in (20, 20, 21)]

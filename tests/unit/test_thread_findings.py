@@ -12,6 +12,8 @@ import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.diagnosed import Event, threads, told, without_processor
+from vtrace.analysis.findings.finding import BOUND, EXACT
+from vtrace.analysis.findings.lock_waits import CONDITION_NUMBER, SITE
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
@@ -239,6 +241,65 @@ def test_readers_wait_for_the_writer(tmp_path: Path) -> None:
         "thread 1 waits 300 ns for the lock of pthread_rwlock_rdlock in main, once; thread 0 holds it for 390 ns, "
         "at most 390 ns, after pthread_rwlock_wrlock in main"
     )
+
+
+def of_pthreads(where: Path, events: dict[int, list[Event]], *names: str, sites: tuple[str, ...] = ()) -> Trace:
+    """An archive of two threads of a process: regions main, work, then those of POSIX threads. sites: the first
+    strings; attribute 0 is the call site of a lock, 1 the number of a condition."""
+    made = Foreign(where)
+    for thread, each in events.items():
+        made.events(thread, each)
+    made.begin_definitions()
+    for site in sites:
+        made.text(site)
+    made.machine(length=max(each[-1][0] for each in events.values()))
+    for thread in events:
+        made.location(thread)
+    for row, name in enumerate(("main", "work", *names)):
+        made.region(row, name, _otf2.REGION_ROLE_FUNCTION.value, PTHREAD if row > 1 else _otf2.PARADIGM_USER.value)
+    for number, name in enumerate((SITE, CONDITION_NUMBER) if sites else ()):
+        made.define("Attribute", number, name, "", _otf2.TYPE_UINT64.value)
+    return Trace(made.close())
+
+
+@pytest.mark.parametrize(
+    ("call", "certainty"), [("pthread_mutex_lock", EXACT), ("pthread_mutex_trylock", BOUND)], ids=["lock", "tries"]
+)
+def test_work_between_tries_of_a_lock(call: str, certainty: str, tmp_path: Path) -> None:
+    """Thread 0 has the lock until 30 ms. Thread 1 gets it after 25 ms: in one call, or at the last try after work."""
+    ms, lock = 10**6, (PTHREAD, 7)
+    holds: list[Event] = [
+        (1, "Enter", 3), (2, "ThreadAcquireLock", *lock, 1), (2, "Leave", 3),
+        (30 * ms, "Enter", 4), (30 * ms, "ThreadReleaseLock", *lock, 1), (30 * ms, "Leave", 4),
+    ]  # fmt: skip
+    got: list[Event] = [(35 * ms, "ThreadAcquireLock", *lock, 2), (35 * ms, "Leave", 2)]
+    tries: list[Event] = [(10 * ms, "Enter", 2), *got]
+    if certainty == BOUND:
+        tries = [
+            event for begin in (10, 18, 26)
+            for event in ((begin * ms, "Enter", 2), ((begin + 1) * ms, "Leave", 2), ((begin + 1) * ms, "Enter", 1),
+                          ((begin + 8) * ms, "Leave", 1))
+        ]  # fmt: skip
+        tries += [(34 * ms, "Enter", 2), *got]
+    events = {row: [(0, "Enter", 0), *each, (40 * ms, "Leave", 0)] for row, each in enumerate((holds, tries))}
+    found = told(of_pthreads(tmp_path, events, call, "pthread_mutex_lock", "pthread_mutex_unlock"), "lock")
+    assert (found.loss_ns, found.ranks, found.certainty) == (25 * ms, (0,), certainty)
+
+
+@pytest.mark.parametrize(
+    ("caller", "kinds"), [("python get@/home/a/x.py:7", ["lock"]), ("get@/home/a/x.c:7", [])], ids=["Python", "C"]
+)
+def test_the_first_thread_waits_for_a_lock_of_python(caller: str, kinds: list[str], tmp_path: Path) -> None:
+    """Thread 0 waits 500 of 1000 ns for thread 1: for a lock, or for a semaphore because it has nothing else to do."""
+    site = f"acquire_timed@/b/Modules/_threadmodule.c:98 <- {caller}"
+    waits: list[Event] = [(100, "Enter", 2, {0: 0, 1: 5}), (605, "Leave", 2)]
+    posts: list[Event] = [(600, "Enter", 3, {1: 5}), (601, "Leave", 3)]
+    events = {row: [(0, "Enter", 0), *each, (1000, "Leave", 0)] for row, each in enumerate((waits, posts))}
+    trace = of_pthreads(tmp_path, events, "sem_wait", "sem_post", sites=(site,))
+    found = [one for one in trace.diagnosis(Selection()).findings if one.kind in ("lock", "condition")]
+    assert [(one.kind, one.loss_ns) for one in found] == [(kind, 500) for kind in kinds]
+    for one in found:
+        assert one.text.startswith("thread 0 waits 500 ns for the lock of Lock.acquire in get (x.py:7), once; thread 1")
 
 
 def test_waits_for_a_condition(tmp_path: Path) -> None:

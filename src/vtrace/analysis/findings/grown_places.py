@@ -72,9 +72,12 @@ def _unrecorded(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: l
 
 
 def _windows(iterations: Iterations, location: int, runs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], float]:
-    """Begin and end (ns) of these iterations on a location, and their number by that of the others."""
+    """Begin and end (ns) of those of these iterations that a location has, and their number by that of its others."""
     column = iterations.locations.index(location)
     begins, times = iterations.begins[:, column], iterations.times[:, column]
-    count = sum(last + 1 - first for first, last in runs)
+    count = sum(int(np.count_nonzero(times[first : last + 1] >= 0)) for first, last in runs)
     usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
-    return [(int(begins[first]), int(begins[last] + times[last])) for first, last in runs], usual
+    ends = begins + times
+    return [
+        (int(begins[first]), int(ends[first : last + 1].max())) for first, last in runs if begins[first] >= 0
+    ], usual

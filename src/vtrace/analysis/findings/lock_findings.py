@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.call_sites import Site, calls_of, site_of
 from vtrace.analysis.findings.culprits import LOCKS, by_region, culprits_of, culprits_text
 from vtrace.analysis.findings.diagnosis import Diagnosis
-from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.finding import BOUND, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import explains, slept_meanwhile
 from vtrace.analysis.findings.lock_waits import has_sites
@@ -23,7 +23,7 @@ from vtrace.analysis.findings.sleeping_calls import (
     lock_call,
     with_python,
 )
-from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED
+from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED, TRIES
 from vtrace.analysis.own_code import module_of_python
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Table, add_up
@@ -112,11 +112,14 @@ def _waiting(facts: RunFacts, waits: Table, at: str) -> str:
 
 
 def _finding(facts: RunFacts, kind: str, waits: Table, path: int, *, more: int = 0, **values: Any) -> Finding:
-    """A finding about all of these waits. more: ns of other waits that belong to the loss."""
+    """A finding about all of these waits. more: ns of other waits that belong to the loss. Between tries of a lock a
+    thread may work: their time is a bound."""
     about = "openmp" if waits["kind"][0] in (CRITICAL, API, ORDERED) else "waits"
+    certainty = BOUND if facts.region(path, waits.paths) in TRIES else EXACT
     return facts.finding(
         kind, int(waits["time_ns"].sum()) + more, path, waits.paths, locations=waits["location"],
-        processor_ns=int(waits["processor_ns"].sum()), evidence=("diagnose", "--about", about), **values,
+        processor_ns=int(waits["processor_ns"].sum()), evidence=("diagnose", "--about", about),
+        **{"certainty": certainty, **values},
     )  # fmt: skip
 
 
@@ -199,30 +202,39 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
 )
 def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
     """Waits for a signal, by the call that waits; without recorded signals, all waits for conditions. A process's first
-    thread often waits for the result of others, and a thread that only waits serves rare events: neither loses time."""
+    thread often waits for the result of others, and a thread that only waits serves rare events: neither loses time,
+    unless the threads wait for a Lock of Python."""
     facts, single, waits = diagnosis.facts, diagnosis.lock_waits, diagnosis.thread_waits
     waits = waits.take(waits["kind"] == CONDITION)
     waited = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows)
     counts = waited < _ONLY * facts.times.sum(axis=1)
     counts[np.array([*facts.masters.values()], np.int64)] = False
     if has_sites(facts.trace):
-        single = single.take((single["kind"] == CONDITION) & counts[single["location"]])
+        single = single.take(single["kind"] == CONDITION)
         calls = _Calls(facts, single)
-        yield from (_of_signal(facts, mine, calls) for mine in (calls.groups() if single.rows else ()))
+        for mine in calls.groups() if single.rows else ():
+            is_lock = _is_lock(calls, mine)
+            if (mine := mine if is_lock else mine.take(counts[mine["location"]])).rows:
+                yield _of_signal(facts, mine, calls, is_lock=is_lock)
         return
     for mine, path, _ in by_region(waits.take(counts[waits["location"]]), CONDITION):
         text = _waiting(facts, mine, f"in {facts.call_text(mine.paths, path)}") + ", for a signal from others"
         yield _finding(facts, "condition", mine, path, text=text, certainty=BOUND)
 
 
-def _of_signal(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
+def _is_lock(calls: _Calls, mine: Table) -> bool:
+    """True if the waits in one call are for a Lock of Python that the program's own code gets: in a module it is part
+    of a queue, a condition, a pool."""
+    at, site = calls.call(int(mine["site"][0]), int(mine["path"][0]))
+    return bool(site and at.startswith(LOCK_OF_PYTHON) and not module_of_python(site.source.rpartition(":")[0]))
+
+
+def _of_signal(facts: RunFacts, mine: Table, calls: _Calls, *, is_lock: bool) -> Finding:
     """The finding about the waits in one call."""
     mine = Table({**mine, "count": np.ones(mine.rows, np.int64)}, paths=mine.paths)
     longest = int(np.argmax(mine["time_ns"]))
     path = int(mine["path"][longest])
     at, site = calls.call(int(mine["site"][longest]), path)
-    is_own = site is not None and not module_of_python(site.source.rpartition(":")[0])
-    is_lock = is_own and at.startswith(LOCK_OF_PYTHON)  # in a module it is part of a queue, a condition, a pool
     text = _waiting(facts, mine, f"for the lock of {at}" if is_lock else f"in {at}")
     thread, (cause, where) = culprits_text(facts.trace, culprits_of(facts, mine)), calls.cause(mine)
     late = f"{span(int(mine['time_ns'].mean()))} later, at most {span(int(mine['time_ns'].max()))}"

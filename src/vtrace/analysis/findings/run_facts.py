@@ -29,6 +29,7 @@ from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.sampled_places import SampledPlaces
 from vtrace.analysis.findings.sleeping_calls import (
+    OUTERMOST,
     SleepingCall,
     is_for_interpreter,
     longer_sleep,
@@ -555,7 +556,7 @@ class RunFacts:
 def is_unnamed(names: tuple[str, ...]) -> bool:
     """True for the time outside of recorded calls, and for functions that call all others: the code that takes the time
     may be inlined there."""
-    return not names or names[-1] in ("main", "MAIN__", "<module>")
+    return not names or names[-1] in OUTERMOST
 
 
 def part_of(part: float, whole: float) -> float:

@@ -37,7 +37,8 @@ _OF_PYTHON = {
 }  # fmt: skip
 """The functions of Python for which CPython 3.11 to 3.13 on Linux calls functions of libc. Its threads wait for the
 lock of the interpreter (GIL) by a condition variable, for other locks by a semaphore."""
-_OUTERMOST = ("main", "<module>")
+OUTERMOST = ("main", "MAIN__", "<module>")
+"""Functions that call all others."""
 _STARTS = re.compile(r"_start$|__libc_start|start_thread$|_*(GI_+)?clone3?$")
 """Functions of libc that call the outermost function of a thread."""
 _CALLERS = 2
@@ -70,7 +71,7 @@ class SleepingCall:
     @property
     def caller(self) -> str:
         """The nearest caller, if it tells more than that the program calls the function."""
-        return self.callers[-1] if self.callers and self.callers[-1] not in _OUTERMOST else ""
+        return self.callers[-1] if self.callers and self.callers[-1] not in OUTERMOST else ""
 
     @property
     def names(self) -> tuple[str, ...]:

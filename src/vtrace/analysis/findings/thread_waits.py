@@ -54,6 +54,8 @@ _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": M
           "sem_timedwait": CONDITION, "sem_clockwait": CONDITION, "sem_post": _SIGNAL,
           "pthread_mutex_trylock": _TRY, "pthread_spin_trylock": _TRY, "pthread_rwlock_trywrlock": _TRY,
           "mtx_trylock": _TRY}  # fmt: skip
+TRIES = tuple(name for name, kind in _LOCKS.items() if kind == _TRY)
+"""Calls that get a lock or return at once."""
 _WRITES = tuple(name for name, kind in _LOCKS.items() if kind == MUTEX and name.endswith("wrlock"))
 """Calls that get a lock for writing."""
 _FOR_ALL = (EXPLICIT, IMPLICIT, THREAD_BARRIER, EARLY_END)
