@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What leads from a finding to its cause in vtrace view, in a real browser: the path of a delay, the call tree,
+"""The way from a finding to its cause in vtrace view, in a real browser: the path of a delay, the call tree,
 stacks of several rows, the work of each row, distances of notes, counters."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from support.readers import archive as reader
 from support.recorded_archives import unpack
-from support.synthetic_runs import grid, stepping
+from support.synthetic_runs import archives, grid, stepping
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import AXIS, NAMES, Viewer
@@ -134,6 +134,37 @@ def test_the_call_tree(page: Browser, address: str) -> None:
     assert "find=work&exact=1" in view.state
     one = Viewer(page, address + f"#panel=tree&pick=0.{SLOW}")
     assert [row[1] for row in cells(one, "#tree")] == ["1", "20", "20", "20"]
+    assert page.complaints() == []
+
+
+def test_the_tree_of_deep_recursion(page: Browser, tmp_path: Path) -> None:
+    """The first 100 levels are open, and a button opens the next one."""
+    levels = 2000
+    calls = [(level, "Enter", min(level, 1)) for level in range(levels)]
+    ends = [(3 * levels - level, "Leave", min(level, 1)) for level in reversed(range(levels))]
+    archives.simple(tmp_path / "deep.trace", {0: [*calls, *ends]}, length=3 * levels)
+    with served(tmp_path, tmp_path / "deep") as (address, _):
+        view = Viewer(page, address + "#panel=tree")
+        assert len(cells(view, "#tree")) == 100
+        click(view, "#tree tbody tr:nth-child(100) .fold")
+        assert [row[1:3] for row in cells(view, "#tree")[99:]] == [["1", "5.802 us"], ["1", "5.8 us"]]
+        assert page.complaints() == []
+
+
+FLAME = (
+    "const c = document.querySelector('#flame canvas'), s = c.width / c.clientWidth;"
+    "return [0, 1, 2].map((depth) => [...c.getContext('2d').getImageData(s, (17 * depth + 2) * s, 1, 1).data].join())"
+)
+
+
+def test_the_colours_of_the_flame_graph(page: Browser, address: str) -> None:
+    """They are those of classes, whatever colours the rows have."""
+    found = []
+    for colour in ("class", "region", "heat"):
+        view = Viewer(page, f"{address}#panel=profile&colour={colour}")
+        view.press("Flame")
+        found.append(page.until(lambda view=view: shown if len({*(shown := view.run(FLAME))}) > 1 else None))
+    assert found == [found[0]] * 3
     assert page.complaints() == []
 
 

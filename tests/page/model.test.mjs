@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {chosen, fragment, options, tagOf, values} from '../../src/vtrace/timeline/page/model/address.js';
 import {heat, mixed, needsLight, parsed, shade} from '../../src/vtrace/timeline/page/model/colours.js';
-import {boxes} from '../../src/vtrace/timeline/page/model/flame.js';
+import {boxes, childrenOf, heaviest, shownPaths} from '../../src/vtrace/timeline/page/model/flame.js';
 import {fitted, rowAt, rowHeight, rowsOf} from '../../src/vtrace/timeline/page/model/rows.js';
 import {hiddenLevels, leafAt, paneHeights, runs} from '../../src/vtrace/timeline/page/model/samples.js';
 import {INITIAL, Store} from '../../src/vtrace/timeline/page/model/store.js';
@@ -249,4 +249,25 @@ test('svg: names are text, equal neighbours one rectangle', () => {
   assert.equal(fitting('abcdefghijklmnop', 130, (part) => part.length * 10), 'abcdefghijkl\u2026');
   assert.equal(fitting('abcdefghijklmnop', 120, (part) => part.length * 10), '', 'fewer letters name nothing');
   assert.equal(fitting('abc', 8, (part) => part.length * 10), '');
+});
+
+/** A path of `levels` calls, beside it at each level `others` shorter ones. */
+function deep(levels, others) {
+  const parent = [-1], inclusive = [0];
+  for (let level = 0, above = 0; level < levels; level += 1) {
+    const heavy = parent.length;
+    for (let at = 0; at <= others; at += 1) [parent[heavy + at], inclusive[heavy + at]] = [above, at ? 1 : 2 * (levels - level)];
+    above = heavy;
+  }
+  return childrenOf({parent, inclusive});
+}
+
+test('the heaviest path of the tree is open until it fills a screen or two, deep recursion may be opened whole', () => {
+  const few = deep(5, 2), recursion = deep(20000, 0), beside = deep(20000, 1), wide = deep(3, 400);
+  assert.deepEqual(shownPaths(few, heaviest(few, 100)), [1, 4, 7, 10, 13, 14, 15, 11, 12, 8, 9, 5, 6, 2, 3]);
+  assert.equal(shownPaths(recursion, heaviest(recursion, 100)).length, 100);
+  assert.deepEqual(shownPaths(beside, heaviest(beside, 100)).slice(-3), [6, 4, 2]);
+  assert.equal(shownPaths(wide, heaviest(wide, 100)).length, 401);
+  assert.equal(shownPaths(recursion, new Set(recursion.keys())).length, 20000);
+  for (const none of [[], deep(0, 0)]) assert.deepEqual(shownPaths(none, heaviest(none, 100)), []);
 });

@@ -23,10 +23,17 @@ CLASSES = {0: ["width", "height"], 1: ["depth"]}
 """The counters of each metric class."""
 
 
+NAMES = ("width", "height", "depth")
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
+    return written(tmp_path / "counted.trace", NAMES)
+
+
+def written(where: Path, names: tuple[str, ...]) -> Path:
     """Two threads with two counters each, one location of type METRIC with a third one; values at equal times."""
-    rng, archive = random.Random(4), Foreign(tmp_path / "counted.trace")
+    rng, archive = random.Random(4), Foreign(where)
     kinds = [_otf2.TYPE_DOUBLE, _otf2.TYPE_DOUBLE]
     for location in (0, 1):
         times = sorted(rng.choices(range(100 * location, 900), k=150))
@@ -45,7 +52,7 @@ def place(tmp_path: Path) -> Path:
     archive.location(2, kind=3)
     archive.region(0, "main")
     member = _otf2.METRIC_TYPE_OTHER.value, _otf2.METRIC_ABSOLUTE_POINT.value, _otf2.TYPE_DOUBLE.value
-    for number, name in enumerate(("width", "height", "depth")):
+    for number, name in enumerate(names):
         archive.define("MetricMember", number, name, "", *member, 0, 0, "m")
     archive.define("MetricClass", 0, [0, 1], 0, 0)
     archive.define("MetricClass", 1, [2], 0, 0)
@@ -103,7 +110,7 @@ def test_curves(place: Path) -> None:
     trace, asked, rng = reader.read(place), Asked(place), random.Random(8)
     (about,) = asked.json("traces")
     names = [each["name"] for each in about["counters"]]
-    assert names == ["width", "height", "depth"]
+    assert names == [*NAMES]
     seen = 0
     for number in range(12):
         first, last = sorted(rng.sample(range(LENGTH), 2)) if number else (0, LENGTH)
@@ -118,6 +125,21 @@ def test_curves(place: Path) -> None:
     assert seen > 5000
     with pytest.raises(BadRequest):
         asked.table("curves", rows="l0", counter=3, bins=1, **{"from": 0, "to": 9})
+
+
+def test_counters_beyond_the_most_are_not_in_the_panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several members with one name are one counter, so the page has fewer names than members."""
+    monkeypatch.setattr(curves, "_COUNTERS", 2)
+    for names, shown, counts in (
+        (NAMES, ["width", "height"], [300, 300]),
+        (("width", "width", "depth"), ["width"], [600]),
+    ):
+        asked = Asked(written(tmp_path / f"{names[1]}.trace", names))
+        (about,) = asked.json("traces")
+        assert [each["name"] for each in about["counters"]] == shown
+        found = asked.table("panel", name="counters", rows="", **{"from": 0, "to": LENGTH}).columns
+        assert (found["counter"], found["count"]) == ([*range(len(shown))], counts)
+        assert asked.table("panel", name="counters", rows="", **{"from": 950, "to": LENGTH}).columns["counter"] == []
 
 
 def test_counters_of_score_p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,13 @@ _VALUES = 4_000_000
 and highest value."""
 _CELLS = 200_000
 """The most rows times columns of an answer."""
-COUNTERS = 2000
-"""The most counters whose names the page gets."""
+_COUNTERS = 2000
+"""The most members of metric classes whose names the page gets."""
+
+
+def counter_names(trace: Source) -> list[str]:
+    """The names of the counters of the page, whose places are the page's numbers for counters."""
+    return [*dict.fromkeys(trace.metric_members["name"].tolist()[:_COUNTERS])]
 
 
 class Curves:
@@ -47,15 +52,14 @@ class Curves:
         """The names and units of the counters."""
         metrics = self._trace.metric_members
         units = dict(zip(metrics["name"].tolist()[::-1], metrics["unit"].tolist()[::-1], strict=True))
-        names = dict.fromkeys(metrics["name"].tolist()[:COUNTERS])
-        return [{"name": plain(str(name)), "unit": plain(str(units[name]))} for name in names]
+        return [{"name": plain(str(name)), "unit": plain(str(units[name]))} for name in counter_names(self._trace)]
 
     def answer(self, counter: int, rows: Sequence[Array], window: tuple[int, int], bins: int) -> Content:
         """low, mean and high of a counter (its index in described) in each of at most `bins` columns of each row, row
         by row: of the values in the column, else the last value before; NaN: no value so far. The mean of a row with
         several locations is the mean of their means. A row has the values of its locations, else the values of the
         METRIC locations in its processes. Raises BadRequest, FormatError."""
-        names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:COUNTERS])]
+        names = counter_names(self._trace)
         if not 0 <= counter < len(names):
             raise BadRequest(f"{counter} is not a counter")
         bins = max(1, min(bins, _CELLS // max(1, len(rows))))

@@ -29,7 +29,7 @@ from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_data import named
 from vtrace.timeline.counter_bins import CounterSums
-from vtrace.timeline.curves import COUNTERS
+from vtrace.timeline.curves import counter_names
 from vtrace.timeline.finding_places import guilty, is_own_code, losers
 from vtrace.timeline.iteration_ticks import apart
 from vtrace.timeline.rows import with_metrics
@@ -199,21 +199,20 @@ class PanelData:
         return pack(columns, names=[plain(path[-1]) if path else "" for path in found])
 
     def _counters(self, part: dict[str, Any]) -> Content:
-        """The recorded values of each counter by its place in Curves.described: count, low, mean, high, sum."""
+        """The recorded values of each counter by its place in counter_names: count, low, mean, high, sum."""
         locations = with_metrics(self._trace, np.array(part["locations"], np.int64)).tolist()
         found = self._ask(CounterSums(), part | {"locations": locations})
-        names = [*self._trace.metric_members["name"].tolist()]
-        place = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        counter, member = np.unique([place[names[row]] for row in found["metric"].tolist()], return_inverse=True)
+        number = {name: at for at, name in enumerate(counter_names(self._trace))}
+        of_member = np.array([number.get(name, -1) for name in self._trace.metric_members["name"].tolist()], np.int64)
+        found = found.take(of_member[found["metric"]] >= 0)
+        counter, member = np.unique(of_member[found["metric"]], return_inverse=True)
         count = np.bincount(member, found["count"], len(counter))
         total = np.bincount(member, found["count"] * found["mean"], len(counter))
         low, high = np.full(len(counter), np.inf), np.full(len(counter), -np.inf)
         np.minimum.at(low, member, found["low"])
         np.maximum.at(high, member, found["high"])
-        columns = {"counter": counter.astype(np.int64), "count": count, "low": low, "high": high, "sum": total}
-        columns |= {"mean": total / np.maximum(count, 1)}
-        known = counter < COUNTERS
-        return pack({name: column[known] for name, column in columns.items()})
+        columns = {"counter": counter, "count": count, "low": low, "high": high, "sum": total}
+        return pack(columns | {"mean": total / np.maximum(count, 1)})
 
     def regions(self, window: tuple[int, int], locations: Sequence[int]) -> ComparedSide:
         """Calls and exclusive time of each region, as the profile shows them."""

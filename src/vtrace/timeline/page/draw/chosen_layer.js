@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a user has chosen in the rows: picked rows have a bar at their names, notes a flag with their text; the path of a
+// A user's choices in the rows: picked rows have a bar at their names, notes a flag with their text; the path of a
 // finding's delay.
 
 import {picksOf} from '../model/address.js';
@@ -44,7 +44,7 @@ export function drawChosen(app, s, l, paper) {
 export function drawDelay(app, s, l, {call, from, waits}, paper) {
   const part = l.parts[call.trace], rowOf = app.rowOf(l, call.trace), x = xOf({...l, ...windowOf(app, call.trace)}), {scroll} = app.state, right = l.left + l.width;
   /** @param {number} location */
-  const yOf = (location) => rowMiddle(l, scroll, part, rowOf.get(location) ?? 0) + (part.high < ROOMY ? 0 : part.high / 4); // below the names of calls
+  const yOf = (location) => Math.max(l.top, Math.min(l.bottom, rowMiddle(l, scroll, part, rowOf.get(location) ?? 0) + (part.high < ROOMY ? 0 : part.high / 4))); // below the names of calls
   const inside = (/** @type {number} */ time) => Math.max(l.left, Math.min(right, x(time))), first = Math.min(...waits.map(({begin}) => begin));
   const x0 = inside(first), x1 = inside(from.time), y = yOf(from.location);
   if (x1 <= l.left || x0 >= right) return;

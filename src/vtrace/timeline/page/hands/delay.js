@@ -8,10 +8,11 @@ import {same} from '../model/store.js';
 const MOST = 64;
 
 /** Finds the path through the selected call of a finding, and draws it: to waits for the program's own code, else to calls of
- * the region that waits. @param {App} app @param {CallName} call @param {Finding} finding */
+ * the region that waits. Rows outside of the page have none. @param {App} app @param {CallName} call @param {Finding} finding */
 export async function followDelay(app, call, {guilty, losers, own}) {
   const {trace} = call, {regions, meta} = app.traces[trace], facts = app.details, from = originOf(facts, own, guilty);
   const every = [...new Set([call.location, ...guilty, ...(losers.length ? losers : meta.rows.locations)])].filter((each) => each !== from.location);
+  app.delay = null;
   const rows = every.filter((_, at) => at % Math.ceil(every.length / MOST) === 0);
   const found = rows.length && await app.client.table('calls', {trace, rows: rows.map((each) => `l${each}`).join(','), from: from.time - 1, to: from.time, shortest: 0}, 'delay');
   if (!found || !same(call, app.state.call)) return;
@@ -19,7 +20,7 @@ export async function followDelay(app, call, {guilty, losers, own}) {
     const open = Array.from(begin.keys()).filter((n) => (own ? regions.waits[region[n]] : region[n] === facts.region) && begin[n] < from.time && end[n] >= from.time).pop();
     return open === undefined ? [] : [{location: rows[at], begin: begin[open]}];
   });
-  app.delay = waits.length ? {call, from, waits} : null;
+  if (waits.length && meta.rows.locations.includes(from.location)) app.delay = {call, from, waits};
   app.redrawOver();
 }
 

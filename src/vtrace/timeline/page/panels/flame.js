@@ -31,7 +31,7 @@ export function flame(app, found, trace) {
       canvas.style.height = `${high}px`;
       const s = new CanvasSurface(canvas), paper = paperOf();
       s.begin(width, high, paper.back);
-      const paint = {...paintOf(app, trace, paper), colour: /** @type {const} */ ('class')};
+      const paint = {...paintOf(app, trace, paper), colour: /** @type {const} */ ('class'), memo: new Map()};
       const tints = shown.map(({path}) => callColour(paint, paths.region[path], 1));
       shown.forEach((box, at) => s.fill(box.x * width, box.depth * HIGH, Math.max(1, box.width * width - 1), HIGH - 1, tints[at]));
       s.flush();

@@ -39,7 +39,7 @@ function classesShown(app) {
   return [...found].sort((a, b) => a - b);
 }
 
-/** What the colours of calls mean. @type {Meanings} */
+/** The meaning of the colours of calls. @type {Meanings} */
 export function meanings({state, traces}, paper, classes) {
   const {meta} = traces[0];
   if (state.colour === 'class') return classes.map((each) => [parsed(meta.classes[each].colour), meta.classes[each].name]);
@@ -48,7 +48,7 @@ export function meanings({state, traces}, paper, classes) {
   return [[paper.other, {region: 'calls, a colour for each region', heat: 'calls by duration: the darker, the longer', counter: `${state.curve}: the darker, the higher`}[state.colour]]];
 }
 
-/** What the legend explains: colours and texts. @param {App} app @param {any} paper @returns {[number, string][]} */
+/** The colours and texts of the legend. @param {App} app @param {any} paper @returns {[number, string][]} */
 function legendOf(app, paper) {
   const {state} = app.store, found = meanings(app, paper, classesShown(app));
   if (['class', 'region'].includes(state.colour)) for (const {regions} of app.traces) for (const one of regions.known.values()) if (one && app.own.has(one.name)) found.push([app.own.get(one.name) ?? 0, one.name]);

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The call tree as a table of paths with their time. The heaviest path is open.
 
-import {childrenOf} from '../model/flame.js';
+import {childrenOf, heaviest, shownPaths} from '../model/flame.js';
 import {button, element, fill} from './dom.js';
 import {counts, named, table, times} from './table.js';
 import {fromSamples, regionName, withNames} from './tables.js';
 
-/** px of a level; deeper levels than the last one have its indentation. */
-const STEP = 9, LAST = 24;
+/** px of a level; deeper levels than the last one have its indentation. At OPENED rows the heaviest path ends: a table has 300. */
+const STEP = 9, LAST = 24, OPENED = 100;
 
 /** @type {Panel} */
 export function tree(app, found, trace) {
-  const c = found.columns, callees = childrenOf(/** @type {any} */ (c)).map((paths) => paths.filter((path) => c.inclusive[path] > 0)), open = new Set();
-  for (let at = 0; callees[at]?.length; [at] = callees[at]) open.add(at);
+  const c = found.columns, callees = childrenOf(/** @type {any} */ (c)).map((paths) => paths.filter((path) => c.inclusive[path] > 0)), open = heaviest(callees, OPENED);
   const place = element('div', {}), {classes, waits} = app.traces[trace].regions;
-  /** @param {number} path @returns {number[]} */
-  const shown = (path) => (open.has(path) ? callees[path].flatMap((each) => [each, ...shown(each)]) : []);
   /** @param {number} [changed] the path whose button keeps the focus */
   const draw = (changed) => {
-    const rows = shown(0), name = (/** @type {number} */ row) => regionName(app, trace, c.region[rows[row]]);
+    const rows = shownPaths(callees, open), name = (/** @type {number} */ row) => regionName(app, trace, c.region[rows[row]]);
     /** @param {number} path */
     const fold = (path) => button(open.has(path) ? '\u25be' : '\u25b8', () => {
       if (!open.delete(path)) open.add(path);
