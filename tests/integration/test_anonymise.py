@@ -88,6 +88,7 @@ def with_properties(directory: Path) -> Path:
     loops = [PROPERTIES["LOOPS"][0] | {"number": n, "kind": kind} for n, kind in enumerate(LOOPS)]
     archive.properties(property_texts() | {"LOOPS": json.dumps(loops), "SETTINGS": json.dumps(SETTINGS | PRIVATE)})
     archive.define("LocationGroupProperty", 0, "VTRACE::CORES", TYPE_STRING, archive.text("0-3,8"))
+    archive.define("LocationGroupProperty", 0, "VTRACE::PID", TYPE_STRING, archive.text("5410"))
     archive.define("LocationProperty", 0, NO_TEXT, 4, 77)
     return archive.close().parent
 
@@ -214,12 +215,12 @@ def test_same_diagnosis(tmp_path: Path, mode: str) -> None:
 
 
 def test_public_properties_stay(tmp_path: Path) -> None:
-    """A property whose name has no text does not."""
+    """A property whose name has no text does not. The number of a process tells which programs a process has run."""
     copy, _ = anonymise(with_properties(tmp_path / "a.trace"), tmp_path)
     trace = package.open(copy)
     assert [loop["kind"] for loop in trace.vtrace["LOOPS"]] == [*LOOPS]
     assert trace.vtrace["SETTINGS"] == SETTINGS
-    assert trace.group_properties["value"].tolist() == ["0-3,8"]
+    assert trace.group_properties["value"].tolist() == ["0-3,8", "pid_1"]
     assert not trace.location_properties.rows
 
 

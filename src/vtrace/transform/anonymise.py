@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vtrace.io.archive.definitions import UNDEFINED_TIME, Marker
-from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, LANE, PROPERTY
+from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, LANE, PID, PROPERTY
 from vtrace.io.sidecar import sidecar
 from vtrace.transform.cut import OF_THE_RUN
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
@@ -48,7 +48,7 @@ _KINDS: Mapping[str, Mapping[int, str]] = {
 """The kinds of the texts of definitions, by their places among the values (csrc/otf2_reader/definitions.h)."""
 _PROPERTIES = {PROPERTY + name: "number" for name in (*OF_THE_RUN, "DIED", "UNKNOWN")} | {
     CPU_MAX_MHZ: "number", HELPER_PROPERTY: "number", LANE: "lane", CORES: "cores", EXECUTABLE: "program",
-    COMMAND: "command",
+    COMMAND: "command", PID: "pid",
 }  # fmt: skip
 """The properties of places that stay: counts and times, or texts of a kind."""
 _LOST_BY = re.compile(rf"{PROPERTY}LOST_[A-Z]+")
