@@ -460,12 +460,13 @@ static const char *text_of(const struct vt_copy *c, uint64_t id, const char *tex
 
 static int is_dropped_property(const struct vt_copy *c, const uint64_t *w)
 {
+    if (!c->texts) return 0; /* else a property whose name has no text does not stay */
     switch (w[1]) {
     case VT_RECORD_SystemTreeNodeProperty:
     case VT_RECORD_LocationGroupProperty:
     case VT_RECORD_LocationProperty:
     case VT_RECORD_CallingContextProperty:
-    case VT_RECORD_IoFileProperty: return w[HEAD + 1] < c->ntexts && c->drops[w[HEAD + 1]];
+    case VT_RECORD_IoFileProperty: return w[HEAD + 1] >= c->ntexts || c->drops[w[HEAD + 1]];
     default: return 0;
     }
 }

@@ -13,7 +13,7 @@ from vtrace.analysis.call_sites import in_headers
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array
 
-_OF_SYSTEM = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
+OF_SYSTEM = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
 """The beginning of the paths of libraries of the system, such as libm."""
 _UNNAMED = ("[", "__vdso_", "__kernel_")
 """Code without a symbol, such as [heat+0x1020], and the kernel's functions in the process (vdso(7))."""
@@ -48,7 +48,7 @@ class OwnCode:
         of C++'s headers."""
         columns = (self._trace.regions[name].tolist() for name in ("description", "name", "file"))
         known = [
-            not (_OF_SYSTEM.match(library) or name.startswith(_UNNAMED) or in_headers(file))
+            not (OF_SYSTEM.match(library) or name.startswith(_UNNAMED) or in_headers(file))
             for library, name, file in zip(*columns, strict=True)
         ]
         found: Array = (CLASS_OF[self._trace.regions["activity"]] == USER) & np.array(known, bool)

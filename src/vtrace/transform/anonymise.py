@@ -7,17 +7,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vtrace.io.archive.definitions import UNDEFINED_TIME, Marker
-from vtrace.io.archive.properties import COMMAND, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, LANE, PROPERTY
+from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, LANE, PID, PROPERTY
 from vtrace.io.sidecar import sidecar
 from vtrace.transform.cut import OF_THE_RUN
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
 from vtrace.transform.pseudonyms import Pseudonyms
+from vtrace.transform.public_places import parts_of
 from vtrace.transform.public_texts import (
     is_public,
     is_public_class,
@@ -26,7 +27,7 @@ from vtrace.transform.public_texts import (
     is_public_setting,
 )  # fmt: skip
 from vtrace.transform.rewrite import ArchivePart, Rewriter
-from vtrace.transform.tables import copied_markers, write_tables
+from vtrace.transform.tables import copied_markers, left_tables, write_tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -46,7 +47,8 @@ _KINDS: Mapping[str, Mapping[int, str]] = {
 }  # fmt: skip
 """The kinds of the texts of definitions, by their places among the values (csrc/otf2_reader/definitions.h)."""
 _PROPERTIES = {PROPERTY + name: "number" for name in (*OF_THE_RUN, "DIED", "UNKNOWN")} | {
-    CPU_MAX_MHZ: "number", HELPER_PROPERTY: "number", LANE: "lane", EXECUTABLE: "program", COMMAND: "command",
+    CPU_MAX_MHZ: "number", HELPER_PROPERTY: "number", LANE: "lane", CORES: "cores", EXECUTABLE: "program",
+    COMMAND: "command", PID: "pid",
 }  # fmt: skip
 """The properties of places that stay: counts and times, or texts of a kind."""
 _LOST_BY = re.compile(rf"{PROPERTY}LOST_[A-Z]+")
@@ -84,10 +86,9 @@ def anonymise(trace: Trace, output: Path, pseudonyms: Pseudonyms, *, console: Co
                 tables = write_tables(
                     copy, archive.directory, change=lambda table: _table(pseudonyms, table), clocks=False
                 )
-        known = {path.name for path in (trace.path.parent / sidecar.FOLDER).glob("*")}
         return AnonymisedArchive(
             path=output, locations=trace.locations.rows, events=sum(copy.result.events.values()),
-            texts=len(pseudonyms.of), left=sorted(known - {*tables}),
+            texts=len(pseudonyms.of), left=left_tables(trace, tables),
         )  # fmt: skip
 
 
@@ -101,8 +102,8 @@ def _texts(copy: Rewriter, pseudonyms: Pseudonyms) -> tuple[dict[int, str], set[
         for place, kind in _KINDS.get(record, {}).items():
             text = strings.get(values[place], "")
             kinds.setdefault(values[place], kind)
-            is_call = record == "Region" and place in {1, 2} and is_public_region(text, values[4], values[5])
-            if is_call or is_public(kind, text):
+            is_name = record == "Region" and place in {1, 2}
+            if is_public(kind, text) or (is_name and _is_public_region(text, values, strings)):
                 pseudonyms.publish(text)
         if record.endswith("Property") and record != "ParadigmProperty":
             of = _property_kind(strings.get(values[1], ""))
@@ -113,6 +114,12 @@ def _texts(copy: Rewriter, pseudonyms: Pseudonyms) -> tuple[dict[int, str], set[
             if values[2] == _TYPE_STRING:
                 kinds.setdefault(values[3], of)
     return {number: pseudonyms.site(text, kinds.get(number, "text")) for number, text in strings.items()}, dropped
+
+
+def _is_public_region(name: str, values: Sequence[int], strings: Mapping[int, str]) -> bool:
+    """A region of a public interface, or of a file that is public. values: of its definition."""
+    file = strings.get(values[7], "")
+    return is_public_region(name, values[4], values[5]) or (file != "" and not parts_of(file).has_name)
 
 
 def _property_kind(name: str) -> str | None:

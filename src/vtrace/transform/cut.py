@@ -17,11 +17,10 @@ from vtrace.analysis.selection import Patterns, Selection
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
-from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.samples_archive import IN, OF
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
 from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter, by_id
-from vtrace.transform.tables import copied_markers, write_tables
+from vtrace.transform.tables import copied_markers, left_tables, write_tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -100,7 +99,6 @@ def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, *, co
                 made = _definitions(copy, window, patterns)
                 archive.finish(made, copied_markers(copy))
                 tables = write_tables(copy, archive.directory)
-        known = {path.name for path in (trace.path.parent / sidecar.FOLDER).glob("*")}
         return CutArchive(
             path=output,
             locations=len(part.locations),
@@ -108,7 +106,7 @@ def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, *, co
             halves=sum(copy.result.halves.values()),
             duration=made.length * 10**9 // made.resolution,
             tables=tables,
-            left=sorted(known - {*tables}),
+            left=left_tables(trace, tables),
             early=copy.result.early,
             stray=copy.result.stray,
         )

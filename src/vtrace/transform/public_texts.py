@@ -11,8 +11,10 @@ from functools import cache
 import _otf2
 
 from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.call_sites import libc_name
 from vtrace.analysis.source import CALLS
 from vtrace.io.archive.definitions import SECTION_UNIT
+from vtrace.left_out import MPI_GROUPS
 from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES
 
 _WORDS = {
@@ -20,11 +22,12 @@ _WORDS = {
     "|(lock |holder |allocation )?call site|(DE)?ALLOCATION_SIZE|ARGUMENT_ADDRESS|RESULT_ADDRESS",
     "class": "machine|node|rack|blade|platform|cluster|socket",
     "communicator": r"MPI_COMM_(WORLD|SELF)|User messages",
+    "cores": r"[\d,-]+",
     "group": r"MPI_COMM_(WORLD|SELF)|User messages|User|MPI|OpenMP",
     "handle": r"std(in|out|err)|STD(IN|OUT|ERR)_FILENO",
     "lane": "thread|process|host|run",
     "layer": r"(?i:posix|isoc|iso c|mpi|hdf5|netcdf)([ -]?(i/?o|file i/o))?",
-    "loop": "for|while|do|goto|loop",
+    "loop": "for|while|do|goto|DO|DO WHILE|ARRAY|OTHER",
     "marker": r"recording (stopped|begins)|process ended early",
     "metric": r"Host Memory|Live Blocks|PAPI_[A-Z0-9_]+|ru_[a-z]+",
     "paradigm": r"(?i:mpi|openmp|omp|pthreads?|posix threads?|user|compiler|sampling|measurement system|unknown|none)",
@@ -33,7 +36,10 @@ _WORDS = {
     "sampling": "CPU time|elapsed time",
     "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
-    "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH",
+    "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
+    r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"
+    "|_PyEval_EvalFrameDefault|Py_RunMain|Py_BytesMain",
+    "source": "<(string|stdin)>",
     "text": re.escape(CALLS),
 }
 """What is public of each kind of texts, as regular expressions."""
@@ -66,13 +72,16 @@ def _libc() -> ctypes.CDLL:
 
 
 def is_of_libc(name: str) -> bool:
-    """libc has a function of this name."""
-    return name.isidentifier() and hasattr(_libc(), name)
+    """libc has a function of this name, or of the name without the prefixes of its own symbols."""
+    public = libc_name(f"{name}@") if name.startswith("_") else name
+    return any(each.isidentifier() and hasattr(_libc(), each) for each in (name, public))
 
 
 def is_public(kind: str, text: str) -> bool:
     """A text is public whatever it names."""
-    return not text or (kind in _WORDS and re.fullmatch(_WORDS[kind], text) is not None)
+    if not text or (kind == "function" and is_of_libc(text)):
+        return True
+    return kind in _WORDS and re.fullmatch(_WORDS[kind], text) is not None
 
 
 def is_public_region(name: str, role: int, paradigm: int) -> bool:
@@ -96,4 +105,5 @@ def is_public_class(text: str) -> bool:
 
 def is_public_setting(name: str, value: str) -> bool:
     """A setting with a value that is no text of the user."""
-    return re.fullmatch(r"VT_[A-Z_]+", name) is not None and _SETTING.fullmatch(value) is not None
+    words = all(word in MPI_GROUPS or _SETTING.fullmatch(word) for word in value.split(","))
+    return re.fullmatch(r"VT_[A-Z_]+", name) is not None and words

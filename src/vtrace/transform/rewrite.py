@@ -263,13 +263,14 @@ class Rewriter:
             at += words[at]
 
     def replace_texts(self, texts: Mapping[int, str], dropped: Iterable[int]) -> None:
-        """Gives all strings, by their ids, other texts in the copy, which has no properties with the names dropped."""
+        """Gives all strings, by their ids, other texts in the copy, which has no properties with the names dropped,
+        or with a name that has no text."""
         count = max(texts, default=-1) + 1
         self._texts = (ctypes.c_char_p * count)(*[b""] * count)
         for number, text in texts.items():
             self._texts[number] = text.encode(errors="replace")
         self._dropped = np.zeros(count, np.uint8)
-        self._dropped[[*dropped]] = 1
+        self._dropped[[number for number in dropped if number < count]] = 1
         self._own.vt_copy_texts(self._copy, self._texts, self._dropped.ctypes.data, count)
 
     def number(self, kind: str, number: int) -> int | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,13 @@ def write_tables(
     for name, table in made.items():
         sidecar.write(directory, *name, identity, change(table))
     return [name for name, _ in made]
+
+
+def left_tables(trace: Trace, tables: Sequence[str]) -> list[str]:
+    """The files of the sidecar that a copy with these tables lacks. The folder of the copied archive is none of
+    them."""
+    known = (trace.path.parent / sidecar.FOLDER).glob("*")
+    return sorted({path.name for path in known if path != trace.anchor.parent} - {*tables})
 
 
 def _stay(copy: Rewriter, ids: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
 """Functions of CPython: the functions of Python above them are not in the stack, unless any of them is."""
-_OF_INTERPRETER = re.compile(
+OF_INTERPRETER = re.compile(
     r"(^|/)(Modules/(clinic/)?(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c(\.h)?|Include/(internal|cpython)/\w+\.h"
     r"|Python/(thread(_pthread)?|ceval(_gil)?|condvar|lock|parking_lot|pystate|pylifecycle|bltinmodule)\.[ch]"
     r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
@@ -132,7 +132,7 @@ def _first_of_python(site: Sequence[str]) -> int:
 
 
 def _is_interpreter(calls: Sequence[str]) -> bool:
-    return all(_OF_INTERPRETER.search(call.rpartition("@")[2]) for call in calls)
+    return all(OF_INTERPRETER.search(call.rpartition("@")[2]) for call in calls)
 
 
 def _in_python(site: Sequence[str], python: int) -> str:
