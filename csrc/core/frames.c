@@ -48,7 +48,7 @@ VT_GENERAL_REGISTERS struct vt_stack vt_stack_of(const struct vt_location *l, ui
 
 /* Pages of a thread's own stack lie without a gap below its end; other stacks lie beyond a page that cannot be read. */
 #define OWN_PAGES 4096u /* maximum number of pages that are examined at once */
-int vt_is_own_stack(struct vt_location *l, uintptr_t address)
+static int is_own_stack(struct vt_location *l, uintptr_t address)
 {
     const uintptr_t mask = ~(uintptr_t)(VT_PAGE - 1), end = own_stack_end(l), page = address & mask;
     uintptr_t low = l->stack_low ? l->stack_low : end & mask;
@@ -67,7 +67,7 @@ static int is_dead(struct vt_location *l, const struct vt_frame *f, uintptr_t at
     struct vt_stack handler;
     if (!(f->what & VT_FRAME_CALL) || f->at == at) return 1;
     if (vt_stack_alternate(&handler) && vt_stack_holds(&handler, f->at) && vt_stack_holds(&handler, at)) return 1;
-    return vt_is_own_stack(l, f->at) && vt_is_own_stack(l, at);
+    return is_own_stack(l, f->at) && is_own_stack(l, at);
 }
 
 /* Records an event without looking at the frames. */
@@ -150,8 +150,7 @@ void vt_land(uintptr_t stack_pointer)
 void vt_land_on_own(uintptr_t stack_pointer)
 {
     struct vt_location *l = vt_own_location;
-    if (l && l->in_use && vt_is_own_stack(l, vt_stack_pointer()) && vt_is_own_stack(l, stack_pointer))
-        vt_land(stack_pointer);
+    if (l && l->in_use && is_own_stack(l, vt_stack_pointer()) && is_own_stack(l, stack_pointer)) vt_land(stack_pointer);
 }
 
 /* libgcc's. Returns the stack pointer in the frame that is unwound. NULL if the program loaded no libgcc at its start:
@@ -216,7 +215,7 @@ void vt_frames_open(struct vt_location *l, uintptr_t at, uint32_t region)
     vt_frames_find(l, at, 1);
     int is_full = VT_READ(l->frame) >= VT_READ(l->frames_end);
     /* calls of other stacks whose ends are not known would fill the memory */
-    if (is_full && ((l->frames && !vt_is_own_stack(l, at)) || !grow(l))) return;
+    if (is_full && ((l->frames && !is_own_stack(l, at)) || !grow(l))) return;
     struct vt_frame *f = VT_READ(l->frame);
     if (!f) return;
     f[1] = (struct vt_frame){at, VT_FRAME_OF(region)};

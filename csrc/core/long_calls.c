@@ -18,14 +18,20 @@ static int enters(const uint64_t *words, unsigned n, const struct vt_frame *f)
     return 0;
 }
 
-/* Returns the frame of the call in which the thread was until the records of n words. Before a LEAVE the frame has been
-   removed, but is still there. */
+/* Returns the frame of the call in which the thread was until the records of n words; NULL: none. Before a LEAVE the frame
+   has been removed, but is still there. The time of a call inside another one, such as read in MPI_Init, is the outer
+   one's. */
 static const struct vt_frame *call_before(const struct vt_location *l, const uint64_t *words, unsigned n)
 {
     const struct vt_frame *f = VT_READ(l->frame);
     if (!f) return NULL;
     if (n && f < VT_READ(l->frames_end) && f[1].what == (VT_FRAME_CALL | (uint32_t)words[n - 1])) f++;
-    return f->what & VT_FRAME_CALL && f->at >= vt_stack_pointer() && !enters(words, n, f) ? f : NULL;
+    if (!(f->what & VT_FRAME_CALL)) return NULL;
+    if (enters(words, n, f)) f--;
+    if (!(f->what & VT_FRAME_CALL)) return NULL;
+    while (f[-1].what & VT_FRAME_CALL) f--;
+    /* a frame further away may be on the stack of a coroutine, which may have been freed */
+    return f->at - vt_stack_pointer() < VT_WRAPPER_STACK ? f : NULL;
 }
 
 /* NULL: the location has no entry of the place, and no room for another one. */
@@ -78,7 +84,7 @@ void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint
 #if defined(__x86_64__)
     const struct vt_frame *f = call_before(l, words, n);
     const uint64_t since = l->last > l->long_until ? l->last : l->long_until;
-    if (!f || now <= since || !vt_is_own_stack(l, f->at)) return; /* the stack of a coroutine may have been freed */
+    if (!f || now <= since) return;
     struct vt_long_call *c = entry_of(l, VT_ID((uint32_t)f->what), *(const uintptr_t *)f->at - 1);
     l->long_until = now;
     if (!c) return;

@@ -118,8 +118,6 @@ void vt_vfork_record(void (*begins)(void), int (*ends)(long result));
 /* Returns the frame of the call whose return address is at `at`; NULL: the call is not recorded. Records the leaves of
    dead frames. entered: 1 if a call begins at `at`; a frame there is dead, too. */
 struct vt_frame *vt_frames_find(struct vt_location *l, uintptr_t at, int entered);
-/* 1: an address is in the memory that the stack of the calling thread has. */
-int vt_is_own_stack(struct vt_location *l, uintptr_t address);
 /* Removes the innermost frame and records its leave. */
 void vt_frames_pop(struct vt_location *l);
 /* Adds a frame. Returns 0 if there is no memory: then recording stops, and the call counts as lost. */

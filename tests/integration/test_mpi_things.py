@@ -107,7 +107,7 @@ def call_sites(found: Recorded) -> None:
     assert len([site for site in sites if where in str(site)]) >= 9
     if where == found.source:
         lines = (PROGRAMS / where).read_text().splitlines()
-        named = [int(re.findall(r":(\d+)$", str(site))[0]) for site in sites if where in str(site)]
+        named = [int(re.findall(r":(\d+)(?: <- |$)", str(site))[0]) for site in sites if where in str(site)]
         assert ["MPI_Send" in lines[line - 1] for line in named].count(True) == 1
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits in read at 70 places for 0.3 ms each, then at one more for 20 ms five times. */
+/* Waits in read at 70 places, at the first for 50 ms, at the others for 1 ms each, then at one more for 200 ms. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ int main(void)
     if (pipe(ends)) return 1;
     if (!fork()) {
         for (int i = 0; i < 75; i++) {
-            usleep(i < 70 ? 300 : 20000);
+            usleep(i == 0 ? 50000 : i < 70 ? 1000 : 40000);
             if (write(ends[1], "a", 1) != 1) return 1;
         }
         return 0;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_ends MODE: "main": the main thread ends by pthread_exit while another one works, which prints "done"; "short
-   N": N threads one after the other, each works 3 parts of 4 in large and one in small, about 16 ms altogether. */
+   N": N threads one after the other, each works 3 parts of 4 in large and one in small, about 16 ms altogether on any
+   processor. */
 #include "program.h"
+
+static double pace = 1; /* rounds of spend in 4 ns */
 
 static double spend(int n)
 {
@@ -10,8 +13,8 @@ static double spend(int n)
     return sum;
 }
 
-__attribute__((noinline)) static double large(void) { return spend(3000000) + 1; }
-__attribute__((noinline)) static double small(void) { return spend(1000000) + 1; }
+__attribute__((noinline)) static double large(void) { return spend((int)(3000000 * pace)) + 1; }
+__attribute__((noinline)) static double small(void) { return spend((int)(1000000 * pace)) + 1; }
 
 static void *work(void *unused)
 {
@@ -29,9 +32,19 @@ static void *both(void *unused)
     return NULL;
 }
 
+static double cpu(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
+    const double begin = cpu();
+    spend(1000000);
+    pace = 4e6 / (cpu() - begin);
     if (argc > 1 && !strcmp(argv[1], "main")) {
         pthread_create(&thread, NULL, work, NULL);
         pthread_exit(NULL);

@@ -33,8 +33,6 @@ _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
 """Locks between processes: of Python, and those that the runtime knows."""
-_NO_STACK = 2
-"""Calls of a site where threads are not sampled: the function that sleeps, and the place that calls it."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
@@ -120,8 +118,9 @@ class BlockedTimes(ProcessorWaits):
         found = [stacks[number] if number < len(stacks) else () for number in numbers]
         # without samples the stack is not known beyond the interpreter, but the recorded call is
         callers = self.python_regions
+        whole = {site: not site or any(call.startswith(sidecar.PYTHON) for call in site) for site in {*found}}
         return [
-            (*site, callers[region]) if len(site) == _NO_STACK and region in callers else site
+            site if whole[site] or region not in callers else (*site, callers[region])
             for site, region in zip(found, self.region.tolist(), strict=True)
         ]
 

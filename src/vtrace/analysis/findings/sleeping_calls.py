@@ -153,7 +153,8 @@ def _python_call(site: Sequence[str], python: int) -> SleepingCall | None:
         return None
     if own and not module_of_python(files[own]):
         sleeps = f"{module_of_python(files[own - 1])}.{names[own - 1]}"
-    return SleepingCall(sleeps, names[own], calls[own][2], tuple(names[:own:-1]))
+    callers = [name for name, file in zip(names[:own:-1], files[:own:-1], strict=True) if not module_of_python(file)]
+    return SleepingCall(sleeps, names[own], calls[own][2], tuple(callers))
 
 
 def longer_sleep(

@@ -371,6 +371,8 @@ _INHERITED = (
     "markers", "user_comms", "members_of", "python_codes",
 )  # fmt: skip
 """The tables whose definitions a forked child inherits."""
+_TEXTS = ("texts", "call_sites", "data_sites")
+"""The tables that share one series of ids."""
 
 
 @lru_cache(256)
@@ -392,8 +394,12 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     common = _of_no_location(tuple(parent.properties.items()))
     child.properties = same_table(_joined(child.properties, common))
     child.inherited = parent.handles.keys() - child.handles.keys()
+    own_texts = {number for name in _TEXTS for number in getattr(child, name)}
     for name in _INHERITED:
-        setattr(child, name, _joined(getattr(child, name), getattr(parent, name)))
+        inherited = getattr(parent, name)
+        if name in _TEXTS and not own_texts.isdisjoint(inherited):
+            inherited = {number: value for number, value in inherited.items() if number not in own_texts}
+        setattr(child, name, _joined(getattr(child, name), inherited))
     child.sampling = child.sampling or parent.sampling
     own = {module.slot for module in child.modules}
     child.modules = [*child.modules, *(m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own)]
