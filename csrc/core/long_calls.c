@@ -67,16 +67,19 @@ static struct vt_long_call *entry_of(struct vt_location *l, uint32_t region, uin
     if (!site) c = find(l, region, place = 0);
     if (!c || c->calls) return c;
     l->nlong_calls++;
-    *c = (struct vt_long_call){.place = place, .region = region, .site = site};
+    c->place = place;
+    VT_SET(c->region, region);
+    VT_SET(c->site, site);
     return c;
 }
 #endif
 
 static void define(struct vt_location *l, struct vt_long_call *c)
 {
-    c->defined = c->ticks;
-    vt_define_at(l, VT_D_CALL_TIME, vt_number(l->number), vt_number(c->region), vt_id(c->site), vt_number(c->calls),
-                 vt_number(c->ticks));
+    const uint64_t ticks = VT_READ(c->ticks);
+    VT_SET(c->defined, ticks);
+    vt_define_at(l, VT_D_CALL_TIME, vt_number(l->number), vt_number(VT_READ(c->region)), vt_id(VT_READ(c->site)),
+                 vt_number(VT_READ(c->calls)), vt_number(ticks));
 }
 
 void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
@@ -88,9 +91,9 @@ void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint
     struct vt_long_call *c = entry_of(l, VT_ID((uint32_t)f->what), *(const uintptr_t *)f->at - 1);
     l->long_until = now;
     if (!c) return;
-    c->calls++;
-    c->ticks += now - since;
-    if (c->ticks / 2 >= c->defined) define(l, c);
+    VT_SET(c->calls, c->calls + 1); /* the thread that ends the program may read them */
+    VT_SET(c->ticks, c->ticks + (now - since));
+    if (c->ticks / 2 >= VT_READ(c->defined)) define(l, c);
 #else
     (void)l, (void)words, (void)n, (void)now;
 #endif
@@ -99,5 +102,5 @@ void vt_long_call(struct vt_location *l, const uint64_t *words, unsigned n, uint
 void vt_long_calls_end(struct vt_location *l)
 {
     for (uint32_t i = 0; i < VT_LONG_CALLS; i++)
-        if (l->long_calls[i].ticks != l->long_calls[i].defined) define(l, &l->long_calls[i]);
+        if (VT_READ(l->long_calls[i].ticks) != VT_READ(l->long_calls[i].defined)) define(l, &l->long_calls[i]);
 }

@@ -124,7 +124,7 @@ def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, known: PlaceFram
             continue
         name, file, line = symbols.call_at(place)
         frames = known.get(place, ())
-        if len(frames) > 1 and all(frame.file for frame in frames):
+        if frames and all(frame.file for frame in frames):
             around, *inlined = frames
             words += [f"{frame.function.name}@{frame.file}:{frame.line}" for frame in reversed(inlined)]
             words.append(f"{name}@{around.file}:{around.line}")
