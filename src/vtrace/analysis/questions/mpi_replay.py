@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -113,6 +114,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         self._lock, self._spare, self._used = Lock(), list[Any](), 0
         self._kept, self._room = dict[Any, int](), dict[Any, Array]()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._file.close)  # findings ask again, so that only the last reference may close it
         self._borrowed: list[BinaryIO] = []
         self._answers: dict[tuple[Selection, int], Replayed] = {}
 
