@@ -80,3 +80,16 @@ def test_more_places_than_room(build: Builder, tmp_path: Path) -> None:
     assert 48 < table.columns["count"][mine].sum() <= 75  # a busy machine may let the child be ahead
     assert np.count_nonzero(mine) <= 49  # one for all others
     assert source(trace, "read", 0) == ""
+
+
+def test_last_acts_of_functions(build: Builder, tmp_path: Path) -> None:
+    """A call that the compiler has made a jump is told at its own line, with the function that makes the call, though
+    that function has no frame any more."""
+    found = mpis.find("mpich", build)
+    program = build("last_acts.c", compiler="mpicc.mpich", flags=("-g", "-O2"), plain=True)
+    command(tmp_path, "run", "-o", "a", *found.launch, "-n", "2", str(program), env=DEFAULTS | found.env)
+    unify(tmp_path, "a")
+    assert source(vtrace.open(tmp_path / "a"), "MPI_Allreduce", 1) == "last_acts.c:16"
+    words = " ".join(command(tmp_path, "diagnose", "a").stdout.split())
+    assert "rank 0 takes longer in compute (last_acts.c:10, called by step, asleep in usleep)" in words
+    assert "MPI_Allreduce (last_acts.c:16)" in words

@@ -38,8 +38,8 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
         if not elf.has_dwarf_info():
             return found
         info = elf.get_dwarf_info(relocate_dwarf_sections=False)
-        functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
-        for unit, wanted in _units(info, sorted(addresses)):
+        functions = Functions(debug_bytes(info.debug_info_sec), debug_bytes(info.debug_abbrev_sec))
+        for unit, wanted in units_with(info, sorted(addresses)):
             try:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
             except Exception:  # as below
@@ -56,17 +56,17 @@ def variable_positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Posi
         if not elf.has_dwarf_info():
             return found
         info = elf.get_dwarf_info(relocate_dwarf_sections=False)
-        entries = _bytes(info.debug_info_sec)
-        functions = Functions(entries, _bytes(info.debug_abbrev_sec))
+        entries = debug_bytes(info.debug_info_sec)
+        functions = Functions(entries, debug_bytes(info.debug_abbrev_sec))
         for address in addresses:
             location = entries.find(_AT_ADDRESS + address.to_bytes(8, "little")) + 1
             if not location:
                 continue
             unit = info.get_CU_containing(location)
-            offset = functions.variable(_unit(unit), location)
+            offset = functions.variable(unit_layout(unit), location)
             if offset is None:
                 continue
-            attributes, declared_in = _attributes(unit.get_DIE_from_refaddr(offset))
+            attributes, declared_in = full_attributes(unit.get_DIE_from_refaddr(offset))
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
             if line is not None and index is not None:
                 found[address] = Position(_file(info, declared_in, index.value), line.value)
@@ -75,12 +75,13 @@ def variable_positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Posi
     return found
 
 
-def _bytes(section: Any) -> bytes:
+def debug_bytes(section: Any) -> bytes:
+    """The content of a section of debug information."""
     data: bytes = section.stream.getvalue()
     return data
 
 
-def _units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
+def units_with(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
     """The compilation units that contain these addresses, each with its addresses. addresses: ascending. Uses
     .debug_aranges, and the ranges of the units for addresses that .debug_aranges lacks."""
     by_offset: dict[int, list[int]] = {}
@@ -129,11 +130,11 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
     found = {address: Position(None, 0, fortran) for address in wanted}
     missing = set(wanted)
     files: dict[tuple[int, int], str | None] = {}
-    for function in functions.of(_unit(unit)):
-        for address in missing & _entries(info, unit, function):
+    for function in functions.of(unit_layout(unit)):
+        for address in missing & entries_of(info, unit, function):
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
-            attributes, declared_in = _attributes(die)
+            attributes, declared_in = full_attributes(die)
             if "DW_AT_decl_line" not in attributes:  # g++ states no line for a lambda's body, only for its class
                 attributes, declared_in = dict(die.get_parent().attributes), unit
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
@@ -155,7 +156,8 @@ def _is_fortran(unit: Any) -> bool:
     return language is not None and language.value in _FORTRAN
 
 
-def _unit(unit: Any) -> Unit:
+def unit_layout(unit: Any) -> Unit:
+    """Where the entries of one of pyelftools' units are."""
     offset_size = 8 if unit.structs.dwarf_format == 64 else 4
     end = unit.cu_offset + unit["unit_length"] + (12 if offset_size == 8 else 4)
     return Unit(
@@ -168,7 +170,7 @@ def _unit(unit: Any) -> Unit:
     )
 
 
-def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
+def entries_of(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
     """The addresses at which a function may begin. The caller selects the address if there are hot and cold parts."""
     if function.address is not None:
         return {function.address}
@@ -178,7 +180,7 @@ def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
     return {low for low, _ in _ranges(info, unit, die.attributes["DW_AT_ranges"].value)}
 
 
-def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
+def full_attributes(die: Any) -> tuple[dict[str, Any], Any]:
     """A function's own attributes, then those of its declaration and of its abstract instance; and the compilation unit
     whose files DW_AT_decl_file counts. With -flto the abstract instance is in another unit than the code."""
     found: dict[str, Any] = {}
@@ -229,7 +231,7 @@ def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
     try:
         if elf.has_dwarf_info():
             info = elf.get_dwarf_info(relocate_dwarf_sections=False)
-            for unit, wanted in _units(info, sorted(addresses)):
+            for unit, wanted in units_with(info, sorted(addresses)):
                 found.update(_statements_of(info, unit, sorted(set(wanted))))
     except Exception:  # pyelftools may raise anything for data that it does not know: no positions then
         pass

@@ -235,6 +235,26 @@ def function_holders(
     return {address: (start, name) for address, (start, name) in found.items() if name}
 
 
+class FunctionStarts:
+    """Finds functions of a file by their symbols."""
+
+    def __init__(self, elf: ELFFile) -> None:
+        self._table, self._strings = _table(elf, _FUNCTION_TYPES)
+
+    def named(self, symbol: str) -> list[int]:
+        """The starts of the functions with this symbol, or with the compiler's suffix for a copy (name.part.0),
+        ascending."""
+        starts: set[int] = set()
+        for word in (f"{symbol}\0".encode(), f"\0{symbol}.".encode()):
+            at = self._strings.find(word)
+            while symbol and at >= 0:
+                begin = at + (word[0] == 0)
+                if not _text(self._strings, begin).endswith(".cold"):
+                    starts.update(self._table["value"][self._table["name"] == begin].tolist())
+                at = self._strings.find(word, at + 1)
+        return sorted(starts)
+
+
 def function_sizes(elf: ELFFile, starts: Collection[int]) -> dict[int, int]:
     """The sizes in bytes of the functions that begin at these addresses."""
     table, _ = _table(elf, _FUNCTION_TYPES)

@@ -5,6 +5,7 @@ function around them; regions of Fortran programs; and the texts of call sites, 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,9 +13,10 @@ import numpy as np
 
 from vtrace.io.local.records import FRAME_PYTHON
 from vtrace.io.sidecar.sidecar import PYTHON
-from vtrace.symbols.modules import Place, places
+from vtrace.symbols.modules import File, Place, places
 from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
 from vtrace.symbols.symbols import Function, Symbols, by_file, variables
+from vtrace.symbols.tail_calls import jumps_between
 from vtrace.unify.model.process_definitions import LocalRegion, ProcessDefinitions, RegionAt
 from vtrace.unify.model.python_frames import PythonFrames
 
@@ -78,12 +80,38 @@ def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols)
         python = PythonFrames(known.python_codes)
         at = {call: python.of(call) for call in calls if call & FRAME_PYTHON} | dict(zip(addresses, where, strict=True))
         found.append({number: [at[address] for address in stack] for number, stack in known.call_sites.items()})
-    wanted = {call for sites in found for stack in sites.values() for call in stack if isinstance(call, Place)}
-    symbols.resolve(wanted)
+    stacks = [stack for sites in found for stack in sites.values()]
+    wanted = {call for stack in stacks for call in stack if isinstance(call, Place)}
     symbols.find_statements(wanted)
+    wanted |= _add_jumps(stacks, symbols)
+    symbols.resolve(wanted)
     frames = find_frames(symbols, (place for place in wanted if _is_of_user(place, symbols)), with_loops=False)
     for known, sites in zip(definitions, found, strict=True):
         known.texts = known.texts | {number: _text(stack, symbols, frames) for number, stack in sites.items()}
+
+
+def _add_jumps(stacks: Sequence[list[Place | CallFrame]], symbols: Symbols) -> set[Place]:
+    """Adds the calls that the compiler has made jumps, which leave no return address; returns their places, with known
+    lines."""
+    pairs: dict[File, set[tuple[int, int | None]]] = defaultdict(set)
+    for stack in stacks:
+        for place, callee in zip(stack, [None, *stack], strict=False):
+            if isinstance(place, Place) and place.file and _is_of_user(place, symbols):
+                pairs[place.file].add((place.address, _in_file(callee, place.file)))
+    known = {file: symbols.with_file(file, partial(jumps_between, path=file[0], calls=pairs[file])) for file in pairs}
+    added: set[Place] = set()
+    for stack in stacks:
+        for i, place in reversed([*enumerate(stack)]):
+            if isinstance(place, Place) and place.file and (jumps := known.get(place.file)):
+                below = _in_file(stack[i - 1] if i else None, place.file)
+                stack[i:i] = [Place(place.file, at) for at in reversed(jumps.get((place.address, below), ()))]
+                added.update(call for call in stack if isinstance(call, Place))
+    symbols.find_statements(added - symbols.statements.keys())
+    return added
+
+
+def _in_file(call: Place | CallFrame | None, file: File) -> int | None:
+    return call.address if isinstance(call, Place) and call.file == file else None
 
 
 def name_variables(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
