@@ -761,6 +761,23 @@ def test_drift_by_the_medians_of_quarters(tmp_path: Path) -> None:
     assert told(trace, "slow_iterations").loss_ns == int(900 - (100 + 105) / 2)
 
 
+@pytest.mark.parametrize("slow", [20, 19])
+def test_another_part_of_the_program_is_no_drift(slow: int, tmp_path: Path) -> None:
+    """Twenty iterations of work, then twenty of other take longer; the last one of work may take as long as these."""
+    parts = [("work" if n < 20 else "other", 200 if n < slow else 340) for n in range(40)]
+    events: list[Event] = [(0, "Enter", 0)]
+    now, ends = 0, (("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
+    for name, length in parts:
+        then = now + length
+        calls = call(now, then, name) + call(then, then + 10, "MPI_Coll", *((then + 10, *end) for end in ends))
+        events, now = [*events, *call(now, then + 10, "step", *calls)], then + 10
+    trace = Trace(archive(tmp_path / "a", {rank: [*events, (now, "Leave", 0)] for rank in range(2)}))
+    found = trace.diagnosis(Selection())
+    assert found.iterations
+    assert found.iterations.step == slow
+    assert "drift" not in {one.kind for one in found.findings}
+
+
 def test_drift_within_the_scatter(tmp_path: Path) -> None:
     """The median of the last two times is 1.25 x that of the first two, which differ by more."""
     trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps([50, 150, 90, 110, 90, 110, 50, 200]))))

@@ -75,8 +75,10 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     grown = slow_path(facts, iterations, *last)
     if grown.for_thread:
         return
-    if (step := iterations.step) and has_other_code(facts, iterations, grown, (step, last[1])):
-        return
+    if step := iterations.step:
+        grown_since = slow_path(facts, iterations, step, last[1])
+        if has_other_code(facts, iterations, grown_since, (step, last[1])):
+            return
     where = f"{locations_text(facts.trace, [*grown.locations])}, {grown_place(facts, iterations, grown, [last]).text}"
     culprit = where if grown.more else ""
     how = f"from iteration {step + iterations.first} on" if step else "and longer"

@@ -22,6 +22,8 @@ _REASON = 0.1
 """A call path is no reason for a growth of which it has a smaller share."""
 _REPLACED = 0.5
 """A call path with this part of an iteration takes most of it."""
+_RARE = 0.2
+"""A call path with at most this part of its usual time is not in an iteration: one or two of the range may have it."""
 _TOGETHER = 20
 """Processes whose iterations begin and end in one twentieth of a usual iteration are read in one pass."""
 
@@ -49,7 +51,7 @@ class SlowPath:
 class _Growth:
     """The time of a call path on a location, by that in other iterations. master: the first location of its process.
     works: no call that may wait for others. for_thread: it may wait for other threads of the process. is_absent: the
-    path takes most of the other iterations, and has no time in these."""
+    path takes most of the other iterations, and next to no time in these."""
 
     location: int
     master: int
@@ -115,7 +117,8 @@ def _growths(
             yield _Growth(
                 location=location, master=masters[number[location]], path=path, names=names, more=ns - expected,
                 works=works, for_thread=bool(tree.for_thread[tree.paths["region"][at]]),
-                is_absent=not ns and expected >= _REPLACED * here * iterations.median, begin=begin, end=end,
+                is_absent=ns <= _RARE * expected and expected >= _REPLACED * here * iterations.median,
+                begin=begin, end=end,
             )  # fmt: skip
 
 
