@@ -7,6 +7,11 @@
 
 enum { OF_RECEIVE = 1, OF_COLLECTIVE, OF_SEND }; /* kinds of objects that have a request */
 
+/* The time between two calls that poll is at most CLOSE times the time of the first one, or twice that and CLOSE_NS: a
+   call may stand for many (csrc/core/polls.c), after which their gaps come. */
+#define CLOSE 8
+#define CLOSE_NS 20000
+
 #define ROOT_SELF 0xfffffffeu /* OTF2_COLLECTIVE_ROOT_SELF */
 
 struct ends_finder {
@@ -25,6 +30,10 @@ struct ends_finder {
     struct vt_mpi_end probe; /* of the latest probe: the fields of its call */
     uint64_t probed, is_probe; /* probed: 1 + number of ends before the latest probe whose message was not received, 0:
                                   none; is_probe: the open MPI call is one */
+    /* Of the latest call, if it polls and found nothing: its ns (-1: it is another call), its end, and the useful time
+       until then. poll_began: the start of the open call, -1 if it does not poll. */
+    int64_t polled, poll_ended, poll_useful, poll_began;
+    uint32_t poll_call; /* the call path */
     uint64_t flushing, inter_comm, inter_member; /* inter_comm: 1 + the comm whose membership was looked up last */
 };
 
@@ -99,6 +108,7 @@ static uint32_t call_number(const struct ends_finder *f)
 
 static int begin_call(struct ends_finder *f, int64_t t)
 {
+    f->polled = f->poll_began = -1;
     f->enter = t;
     f->entered_useful = f->out.useful;
     f->first_end = f->out.nends;
@@ -106,8 +116,28 @@ static int begin_call(struct ends_finder *f, int64_t t)
     return keep_times(f);
 }
 
+/* True if a poll that starts now goes on with those before. */
+static int goes_on(const struct ends_finder *f, uint32_t call, int64_t t)
+{
+    const int64_t most = f->polled * CLOSE, also = 2 * f->polled + CLOSE_NS;
+    return f->polled >= 0 && f->poll_call == call && t - f->poll_ended <= (most < also ? most : also);
+}
+
+/* Makes the poll that starts now a part of the latest call: the time since then was no work. */
+static void go_on(struct ends_finder *f)
+{
+    for (uint64_t i = 0; i < f->ntouched; i++) f->time_of[f->touched[i]] = 0;
+    f->ntouched = 0;
+    f->out.useful = f->poll_useful;
+    f->call = f->poll_call;
+}
+
 static void end_call(struct ends_finder *f, int64_t t)
 {
+    f->polled = f->poll_began >= 0 && f->first_end == f->out.nends ? t - f->poll_began : -1;
+    f->poll_ended = t;
+    f->poll_useful = f->out.useful;
+    f->poll_call = f->call;
     if (f->out.want_times) f->out.times[f->out.ntimes - 1].ns = t - f->enter;
     for (uint64_t i = f->first_end; i < f->out.nends; i++) f->out.ends[i].leave = t;
     f->first_end = f->out.nends;
@@ -458,10 +488,12 @@ static int move(struct ends_finder *f, int64_t t, uint32_t node)
     if (f->call && call != f->call) end_call(f, t);
     f->node = node;
     if (!call || f->call) return 1;
-    if (!begin_call(f, t)) return 0;
-    const uint32_t region = f->replay->paths[call].region;
-    f->is_probe = f->out.role_of[region] & VT_ROLE_PROBE;
-    if (!(f->out.role_of[region] & VT_ROLE_FINALIZE)) return 1;
+    const uint32_t role = f->out.role_of[f->replay->paths[call].region];
+    if (role & VT_ROLE_POLL && goes_on(f, call, t)) go_on(f);
+    else if (!begin_call(f, t)) return 0;
+    f->poll_began = role & VT_ROLE_POLL ? t : -1;
+    f->is_probe = (role & VT_ROLE_PROBE) != 0;
+    if (!(role & VT_ROLE_FINALIZE)) return 1;
     const struct vt_mpi_comms *c = f->out.comms;
     return put(f, (struct vt_mpi_end){.comm = (uint32_t)(c->ncomms + c->nwindows),
                                       .peer = VT_NONE,
@@ -544,6 +576,7 @@ VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
     f->node = f->call = 0;
     f->now = f->enter = f->entered_useful = 0;
     f->locking = f->unlocking = f->probed = f->is_probe = 0;
+    f->polled = f->poll_began = -1;
     vt_pair_table_free(&f->requests);
     vt_pair_table_free(&f->held);
 }

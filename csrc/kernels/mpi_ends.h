@@ -2,7 +2,10 @@
 /* Finds the ends of messages and collectives in the batches of one location, each with its enclosing MPI call, for
    matcher.c. An end is one side of a message or one member's part of a collective. Receives match in the order of their
    posts, but the sender is known only at the completion: a receive's end has the place of the post, and gets its values
-   at the completion. All ends of a location stay in memory until the location's last event. */
+   at the completion. All ends of a location stay in memory until the location's last event.
+
+   Calls in a row that poll (MPI_Test) are one call, with the short time between them: the program waits for the end
+   that the last one finds. */
 #ifndef VT_MPI_ENDS_H
 #define VT_MPI_ENDS_H
 
@@ -86,7 +89,8 @@ enum vt_wait_kind {
 
 /* Roles of regions, as bits. */
 #define VT_ROLE_KINDS(X)                                                                                               \
-    X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4) X(POST, 8) X(START, 16) X(COMPLETE, 32) X(WAIT, 64) X(PROBE, 128)
+    X(MPI, 1)                                                                                                          \
+    X(NEIGHBOURS, 2) X(FINALIZE, 4) X(POST, 8) X(START, 16) X(COMPLETE, 32) X(WAIT, 64) X(PROBE, 128) X(POLL, 256)
 enum vt_call_role {
 #define VT_ROLE_NUMBER(name, number) VT_ROLE_##name = number,
     VT_ROLE_KINDS(VT_ROLE_NUMBER)
@@ -108,7 +112,7 @@ struct vt_mpi_comms {
 
 struct vt_mpi_finder {
     const struct vt_mpi_comms *comms;
-    const uint8_t *role_of; /* the roles of each region */
+    const uint16_t *role_of; /* the roles of each region */
     uint64_t nregions;
     uint64_t want_times;
     uint64_t process; /* row */

@@ -112,6 +112,7 @@ def _of_ranks(
         plant("uneven_volume", Cause(kind="transfer serialisation imbalance", words="MPI_Send")),
         plant("late_reduce", longer(function="prepare", culprits=(last,), words="MPI_")),
         plant("probed", longer(function="chemistry", culprits=(last,), words="MPI_", loss=each * others)),
+        plant("polled", longer(function="prepare", culprits=even, words="MPI_Test", loss=each * pairs)),
         plant("slowest_first", longer(function="prepare", culprits=(1,), words="order")),
         plant("ordered_output", Cause(kind="serialisation slow_iterations", function="write_block")),
         plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
@@ -345,7 +346,9 @@ PLANTS: tuple[Plant, ...] = (
     *_of_ranks(16, names=_SHORT[:4]),
     *_of_ranks(4, ms=5, names=("at_barrier", "at_nxn", "late_broadcast", "late_sender")),
     *_of_ranks(
-        4, mpi="openmpi", names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange", "probed")
+        4,
+        mpi="openmpi",
+        names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange", "probed", "polled"),
     ),
     *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
     *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=(*_SHORT, "probed")),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,37 @@ def test_a_matched_probe_waits_for_one_message(tmp_path: Path) -> None:
         1: works(100, *matched_probe(), *calls(316, 510, 0, "MPI_Recv")),
     }
     assert waits_of(Trace(archive(tmp_path / "a", events))) == {"MPI_Mprobe": 200, "MPI_Recv": 500 - 316}
+
+
+def polls(name: str, *begins: int) -> list[Event]:
+    """Calls of 4 ns that find nothing."""
+    return [each for begin in begins for each in ((begin, "Enter", region(name)), (begin + 4, "Leave", region(name)))]
+
+
+@pytest.mark.parametrize(
+    ("between", "waits", "in_mpi"),
+    [
+        (range(110, 300, 20), {"MPI_Test": 300 - 110}, 316 - 110),
+        (range(110, 300, 40), {}, 6 * 4),  # 36 ns are more than 8 x 4: the program does something else
+        ((110, 130, 150, 250, 270, 290), {"MPI_Test": 300 - 250}, 154 - 110 + 316 - 250),
+    ],
+    ids=["in a row", "now and then", "two rows"],
+)
+def test_polls_in_a_row_wait_for_a_message(
+    between: Sequence[int], waits: dict[str, int], in_mpi: int, tmp_path: Path
+) -> None:
+    """Rank 1 tests a request 190 ns before rank 0 sends, again and again. The time between is no work."""
+    test, post = region("MPI_Test"), region("MPI_Irecv")
+    posts = [(100, "Enter", post), (101, "MpiIrecvRequest", 1), (102, "Leave", post)]
+    ends = [(312, "Enter", test), (315, "MpiIrecv", 0, 0, 7, 8, 1), (316, "Leave", test)]
+    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *posts, *polls("MPI_Test", *between), *ends)}
+    trace = Trace(archive(tmp_path / "a", events))
+    assert waits_of(trace) == waits
+    assert trace.efficiencies()["useful_mean_ns"].tolist() == [(620 - 10 + 620 - 2 - in_mpi) / 2]
+
+
+def test_polls_before_a_receive(tmp_path: Path) -> None:
+    """Rank 1 looks for a message 190 ns before rank 0 sends, then receives the message."""
+    probes = polls("MPI_Iprobe", *range(110, 315, 20))
+    events = {0: works(300, *calls(300, 310, 1)), 1: works(100, *probes, *calls(318, 320, 0, "MPI_Recv"))}
+    assert root_causes(Trace(archive(tmp_path / "a", events))) == [(0, "work", "latesender", 190, 0)]

@@ -256,6 +256,21 @@ static void probed(void)
     barrier();
 }
 
+/* The odd ranks look again and again whether the message is there. */
+static void polled(void)
+{
+    if (rank % 2 == 0 && rank + 1 < size) {
+        prepare(BASE + ms);
+        MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+    } else if (rank % 2) {
+        MPI_Request request;
+        int is_there = 0;
+        MPI_Irecv(data, BYTES, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, &request);
+        compute(BASE);
+        while (!is_there) MPI_Test(&request, &is_there, MPI_STATUS_IGNORE);
+    }
+}
+
 /* The first rank receives from the slowest one first, and only then handles the messages of the others. */
 static void slowest_first(void)
 {
@@ -369,6 +384,7 @@ static const struct {
     PROPERTY(healthy_messages),
     PROPERTY(late_reduce),
     PROPERTY(probed),
+    PROPERTY(polled),
     PROPERTY(slowest_first),
     PROPERTY(ordered_output),
     PROPERTY(inlined),

@@ -15,7 +15,8 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 MPI_PARADIGM = 4
 _REGIONS = (
     "main work MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Waitall MPI_Sendrecv MPI_Barrier MPI_Coll MPI_Icoll "
-    "pthread_join MPI_File_close other MPI_Neighbor_alltoall MPI_Mprobe MPI_Win_unlock_all MPI_Probe step".split()
+    "pthread_join MPI_File_close other MPI_Neighbor_alltoall MPI_Mprobe MPI_Win_unlock_all MPI_Probe "
+    "step MPI_Test MPI_Iprobe".split()
 )
 _OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
 """Numbers of OTF2's collective operations."""

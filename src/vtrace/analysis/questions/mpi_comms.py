@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 _ROLES = {
     role: re.compile(rf"mpi_{call}(_c|_f08|_f08ts)?_*$")
     for role, call in (("POST", "win_post"), ("START", "win_start"), ("COMPLETE", "win_complete"),
-                       ("WAIT", "win_(wait|test)"), ("PROBE", "m?probe"))
+                       ("WAIT", "win_(wait|test)"), ("PROBE", "i?m?probe"),
+                       ("POLL", "(test(all|any|some)?|im?probe|request_get_status)"))
 }  # fmt: skip
-"""Roles of MPI's functions for epochs of windows and for probes, and their names."""
+"""Roles of MPI's functions for epochs of windows, for probes and for polls, and their names."""
 
 
 def roles(trace: Source) -> Array:
-    """(regions,) uint8: bits of enum vt_call_role."""
+    """(regions,) uint16: bits of enum vt_call_role."""
     names = [name.lower() for name in trace.regions["name"].tolist()]
     ends = trace.regions.activities.index("mpi/management/finalize")
     found = np.where(trace.regions["class"] == MPI, ROLES["MPI"], 0)
@@ -37,7 +38,7 @@ def roles(trace: Source) -> Array:
         found |= np.where(last, ROLES["FINALIZE"], 0)
     for role, pattern in _ROLES.items():
         found |= np.where([bool(pattern.search(name)) for name in names], ROLES[role], 0)
-    return found.astype(np.uint8)
+    return found.astype(np.uint16)
 
 
 class Comms:
