@@ -156,6 +156,23 @@ def _of_openmp(n: int, *, computes: bool = False, ms: float = 20, names: tuple[s
         )
 
 
+def _of_hybrids(n: int) -> Iterator[Plant]:
+    """The properties of hybrid_plants.c on n ranks with two threads each."""
+    each = 1e-3 * 20 * STEPS
+    late = partial(Cause, function="chemistry")
+    causes = {
+        "thread_of_one_rank": late(kind="omp_imbalance", culprits=(1,), thread="Thread 1", loss=each * n),
+        "thread_of_each_rank": late(kind="omp_imbalance", loss=each * n),
+        "serial_of_one_rank": Cause(kind="imbalance omp_serial", function="assemble", words="rank 1"),
+        "healthy_hybrid": None,
+    }
+    for name, cause in causes.items():
+        yield Plant(
+            name=f"{name} {n}", words=(name, str(STEPS)), cause=cause, modes=("run", "cc"), ranks=n, mpi="mpich",
+            program="hybrid_plants.c", threads=2,
+        )  # fmt: skip
+
+
 def _of_threads(n: int, *, computes: bool = False, ms: float = 10) -> Iterator[Plant]:
     """The properties of thread_plants.c and pool_plants.cpp on n threads."""
     each = 1e-3 * ms * STEPS
@@ -356,6 +373,8 @@ PLANTS: tuple[Plant, ...] = (
     *_of_openmp(2),
     *_of_openmp(4),
     *_of_openmp(2, computes=True, names=("loop", "serial", "critical", "healthy_loop")),
+    *_of_hybrids(2),
+    *_of_hybrids(4),
     *_of_threads(2),
     *_of_threads(4),
     *_of_threads(2, computes=True),

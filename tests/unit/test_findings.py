@@ -15,9 +15,9 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.diagnosed import Event, asleep, threads, told, without_processor
 from support.synthetic_runs.random_mpi import archive, program, region
-from vtrace.analysis.findings.diagnosis_pass import _explains
 from vtrace.analysis.findings.finding import Finding, largest_first
 from vtrace.analysis.findings.mpi_findings import mpi_waits
+from vtrace.analysis.findings.one_cause import explains, joined
 from vtrace.analysis.findings.run_facts import RunFacts, place_text
 from vtrace.analysis.findings.run_notes import crowded_hosts
 from vtrace.analysis.selection import Selection
@@ -492,13 +492,31 @@ def test_slow_iterations_explain_most_of_an_imbalance(usual: int, kinds: set[str
 
 def test_slow_iterations_explain_an_imbalance_whose_waits_are_all_of_culprits() -> None:
     slow = Finding("slow_iterations", 900, 0.1, "", culprit="ranks 0 and 1, work", ranks=(1,))
-    assert _explains(slow, Finding("imbalance", 1000, 0.1, "", culprit="ranks 0 and 1, work"))
+    assert explains(slow, Finding("imbalance", 1000, 0.1, "", culprit="ranks 0 and 1, work"))
 
 
 @pytest.mark.parametrize(("place", "is_left_out"), [("MPI_Waitall", True), ("work", False)])
 def test_transfers_explain_turns_in_calls_of_mpi(place: str, is_left_out: bool) -> None:
     turns = Finding("serialisation", 1000, 0.1, "", region=place)
-    assert _explains(Finding("transfer", 900, 0.1, ""), turns) == is_left_out
+    assert explains(Finding("transfer", 900, 0.1, ""), turns) == is_left_out
+
+
+def test_a_late_thread_for_which_other_ranks_wait_is_one_finding() -> None:
+    """Rank 1 waits for its own thread in a barrier, where another rank takes less time; so does rank 2."""
+    path = ("main", "!$omp barrier")
+    threads = [
+        Finding(
+            "omp_imbalance", 400, 0.1, "most for it", callpath=path, ranks=(rank,), culprit=f"rank {rank}, Thread 1"
+        )
+        for rank in (1, 2)
+    ]
+    text = "rank 1 waits longer for threads in !$omp barrier than the others: 900 ns of waiting in MPI_Barrier (a.c:4)"
+    late = Finding("imbalance", 900, 0.3, text, callpath=path, ranks=(0, 2), culprit="rank 1, !$omp barrier")
+    other = Finding("imbalance", 900, 0.3, text, callpath=("main", "work"), ranks=(0, 2), culprit="rank 1, work")
+    first, *rest = joined([*threads, late, other])
+    assert rest == [threads[1], other]
+    assert first.text == "most for it; other ranks wait for it, too: 900 ns of waiting in MPI_Barrier (a.c:4)"
+    assert (first.loss_ns, first.share, first.ranks) == (1300, 0.4, (0, 1, 2))
 
 
 def test_drift_names_its_place(tmp_path: Path) -> None:

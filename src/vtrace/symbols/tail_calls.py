@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vtrace.symbols.debug_files import debug_file, has_debug_info
 from vtrace.symbols.dwarf import Functions
-from vtrace.symbols.lines import debug_bytes, entries_of, full_attributes, unit_layout, units_with
+from vtrace.symbols.lines import debug_bytes, entries_of, full_attributes, statements, unit_layout, units_with
 from vtrace.symbols.symbols import FunctionStarts, function_holders
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def jumps_between(
     elf: ELFFile, path: str, calls: Iterable[tuple[int, int | None]]
 ) -> dict[tuple[int, int | None], list[int]]:
     """For each pair of a call's address and an address in the code that ran below it (None: code of another file) the
-    addresses of the jumps between them, outermost first. Pairs with nothing between are left out."""
+    places of the jumps between them, outermost first. Pairs with nothing between are left out."""
     elf = debug_file(elf, path)[1]
     if not has_debug_info(elf):
         return {}
@@ -64,24 +63,33 @@ class _CallSites:
     """The call sites of functions in one file."""
 
     def __init__(self, elf: ELFFile) -> None:
-        self._named = FunctionStarts(elf)
+        self._elf, self._named = elf, FunctionStarts(elf)
         self._info = elf.get_dwarf_info(relocate_dwarf_sections=False)
         entries, abbreviations = self._info.debug_info_sec, self._info.debug_abbrev_sec
         self._functions = Functions(debug_bytes(entries), debug_bytes(abbreviations))
         self._known: dict[int, list[_CallSite]] = {}
 
     def between(self, start: int, call: int, target: int | None) -> list[int]:
-        """The jumps between a call in the function at start and the function at target, None: one of another file."""
+        """The jumps between a call in the function at start and the function at target, None: one of another file. Of
+        several ways the functions that all have; of jumps of one function in different lines, that function's start."""
         entered = next((site.entered for site in self._of(start) if site.address == call), None)
         if entered is None or entered == target:
             return []
-        steps = zip(*self._ways(entered, target, ()), strict=False)
-        return [step[0] for step in takewhile(lambda step: len({*step}) == 1, steps)]
+        found = []
+        for step in zip(*self._ways(entered, target, ()), strict=False):
+            functions, jumps = {function for function, _ in step}, {jump for _, jump in step}
+            if len(functions) > 1:
+                break
+            lines = {*statements(self._elf, sorted(jumps)).values()} if len(jumps) > 1 else ()
+            found.append(min(jumps) if len(lines) < 2 else functions.pop())
+        return found
 
-    def _ways(self, start: int, target: int | None, before: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """All rows of jumps from a function to the target."""
+    def _ways(
+        self, start: int, target: int | None, before: tuple[tuple[int, int], ...]
+    ) -> Iterator[tuple[tuple[int, int], ...]]:
+        """All rows of jumps from a function to the target, each with the function that makes the jump."""
         for site in self._of(start):
-            jumps = (*before, site.address)
+            jumps = (*before, (start, site.address))
             if not site.jump:
                 continue
             if site.outside if target is None else site.entered == target:

@@ -16,6 +16,7 @@ from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iterations import iterations_of, repeated_calls
 from vtrace.analysis.findings.kinds import kind_of, rules
 from vtrace.analysis.findings.lock_waits import has_sites
+from vtrace.analysis.findings.one_cause import explains, joined
 from vtrace.analysis.findings.processor_findings import with_processor_waits
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_apart, to_record, without_partners
@@ -33,12 +34,6 @@ from vtrace.analysis.written_scan import WrittenScan
 
 _MOST = 7
 """The most findings."""
-_MOSTLY, _HALF = 0.5, 0.4
-"""A finding explains another one with the same cause if it loses at least this part of the other's loss; _HALF: of the
-loss of all threads while one sleeps: with two threads the wait of the other one is half of it, more or less."""
-_NEARLY_ALL, _LARGE = 0.75, 0.05
-"""Slow iterations explain an imbalance if they have this part of its waits, or most of them and the rest is below this
-share of the time of all threads."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -125,9 +120,9 @@ def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
     """The findings with the largest losses, and those about bytes; without a large loss also those that stand in for
     losses."""
     facts, trace = diagnosis.facts, diagnosis.facts.trace
-    findings = [*with_processor_waits(diagnosis, [finding for rule in rules() for finding in rule(diagnosis)])]
+    findings = [*with_processor_waits(diagnosis, joined([finding for rule in rules() for finding in rule(diagnosis)]))]
     losses = [finding for finding in findings if kind_of(finding.kind).is_loss]
-    losses = [finding for finding in losses if not any(_explains(other, finding) for other in findings)]
+    losses = [finding for finding in losses if not any(explains(other, finding) for other in findings)]
     kept = [finding for finding in largest_first(losses) if finding.share >= LEAST][:_MOST]
     has_main = bool(kept) and kept[0].share >= _MAIN
     kept += [finding for finding in findings if kind_of(finding.kind).always]
@@ -139,21 +134,6 @@ def _largest_losses(diagnosis: Diagnosis) -> list[Finding]:
         caveats = (*finding.caveats, *(doubt if kind_of(finding.kind).of_ranks else ()))
         kept[row] = replace(finding, caveats=caveats).of_archive(archive).of_part(options)
     return kept
-
-
-def _explains(finding: Finding, other: Finding) -> bool:
-    """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
-    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses. Slow
-    transfers explain that ranks are late by calls of MPI."""
-    by_calls = (finding.kind, other.kind) == ("transfer", "serialisation") and other.region.startswith("MPI_")
-    if by_calls or finding.kind in kind_of(other.kind).explained_by:
-        least = _HALF if other.kind == "blocked" else _MOSTLY
-        return finding.share >= LEAST and finding.loss_ns >= least * other.loss_ns
-    if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
-        return False
-    waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
-    part = waited / max(1, other.loss_ns)
-    return part >= _NEARLY_ALL or (part >= _MOSTLY and (1 - part) * other.share < _LARGE)
 
 
 class WrittenDiagnosis(WrittenScan):

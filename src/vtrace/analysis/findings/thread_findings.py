@@ -25,6 +25,8 @@ from vtrace.analysis.table import Array, Table, add_up
 
 _TASKS, _BODY = ("TASK", "TASK_UNTIED"), re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined")
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
+_MUCH = 0.1
+"""Idle threads are told with at least this part of the time of the one that is idle longest."""
 _UNEVEN, _CLEARLY = 0.1, 1.5
 """A function explains waits in barriers if its times differ by this share of them, and without a culprit so many times
 more than those of any other function."""
@@ -172,7 +174,8 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     asleep = facts.longer_sleep(facts.paths_named(()), serial, []) if not names else None
     sampled = facts.sampled.longer(names, serial, []) if facts.sampled and not asleep else None
     place = asleep.text if asleep else sampled.text if sampled else place
-    locations, loss = sorted({*waits["location"].tolist()}), span(int(waits["time_ns"].sum()))
+    idle, loss = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows), span(waits["time_ns"].sum())
+    locations = np.flatnonzero(idle >= _MUCH * idle.max()).tolist()
     text = (
         f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
         f"parallel regions, most of it while {place} runs on one thread"

@@ -13,6 +13,7 @@ import numpy as np
 
 from vtrace.io.local.records import FRAME_PYTHON
 from vtrace.io.sidecar.sidecar import PYTHON
+from vtrace.symbols.demangle import is_outlined, outlined_of, readable
 from vtrace.symbols.modules import File, Place, places
 from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
 from vtrace.symbols.symbols import Function, Symbols, by_file, variables
@@ -151,6 +152,10 @@ def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, known: PlaceFram
             words.append(f"{PYTHON}{place.function.name}@{place.file or ''}:{place.line}")
             continue
         name, file, line = symbols.call_at(place)
+        symbol = symbols.functions[place].canonical
+        if is_outlined(symbol):
+            at = symbols.statements.get(place)
+            name = readable(outlined_of(symbol), fortran=bool(at and at.fortran))
         frames = known.get(place, ())
         if frames and all(frame.file for frame in frames):
             around, *inlined = frames
@@ -159,6 +164,6 @@ def _text(stack: Sequence[Place | CallFrame], symbols: Symbols, known: PlaceFram
         else:
             module = os.path.basename(place.file[0]) if place.file else ""
             words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
-        if symbols.functions[place].canonical in _FIRST:
+        if symbol in _FIRST:
             break
     return _BETWEEN.join(words)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings that have one cause: those that tell the same loss, and those that tell parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
+from vtrace.analysis.findings.kinds import kind_of
+
+_MOSTLY, _HALF = 0.5, 0.4
+"""A finding explains another one with the same cause if it loses at least this part of the other's loss; _HALF: of the
+loss of all threads while one sleeps: with two threads the wait of the other one is half of it, more or less."""
+_NEARLY_ALL, _LARGE = 0.75, 0.05
+"""Slow iterations explain an imbalance if they have this part of its waits, or most of them and the rest is below this
+share of the time of all threads."""
+_OF_THREADS = ("omp_imbalance", "thread_imbalance")
+"""Kinds of findings about threads of a process for which others wait."""
+
+
+def explains(finding: Finding, other: Finding) -> bool:
+    """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
+    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses. Slow
+    transfers explain that ranks are late by calls of MPI."""
+    by_calls = (finding.kind, other.kind) == ("transfer", "serialisation") and other.region.startswith("MPI_")
+    if by_calls or finding.kind in kind_of(other.kind).explained_by:
+        least = _HALF if other.kind == "blocked" else _MOSTLY
+        return finding.share >= LEAST and finding.loss_ns >= least * other.loss_ns
+    if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
+        return False
+    waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
+    part = waited / max(1, other.loss_ns)
+    return part >= _NEARLY_ALL or (part >= _MOSTLY and (1 - part) * other.share < _LARGE)
+
+
+def joined(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings. A process that waits for its own thread is late for others: these two losses are one finding."""
+    found = [*findings]
+    for late in [each for each in findings if each.kind == "imbalance"]:
+        of_rank = late.culprit.split(",")[0]
+        for row, each in enumerate(found):
+            is_same = each.callpath == late.callpath and each.culprit.split(",")[0] == of_rank
+            if each.kind in _OF_THREADS and is_same:
+                found[row] = _with_others(each, late)
+                found.remove(late)
+                break
+    return found
+
+
+def _with_others(of_thread: Finding, late: Finding) -> Finding:
+    """The waits for a thread in its own process and in others. The text of an imbalance ends in that of its waits."""
+    waits = late.text.rpartition(" than ")[2].partition(": ")[2]
+    return replace(
+        of_thread,
+        text=f"{of_thread.text}; other ranks wait for it, too: {waits}",
+        loss_ns=of_thread.loss_ns + late.loss_ns,
+        share=of_thread.share + late.share,
+        ranks=tuple(sorted({*of_thread.ranks, *late.ranks})),
+        processor_ns=of_thread.processor_ns + late.processor_ns,
+        certainty=ESTIMATE,
+    )
