@@ -7,17 +7,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.synthetic_runs import grid  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+from support.synthetic_runs import grid, stepping  # noqa: E402
 from support.tools import command, environment  # noqa: E402
 from support.users.browser import Browser, browser  # noqa: E402
-from support.users.viewer import Viewer  # noqa: E402
+from support.users.viewer import AXIS, NAMES, Viewer  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -50,6 +52,8 @@ def main() -> None:
             hybrid(page, where)
             many(page, where)
             compared(page, where)
+        with browser(where / "fourth", "1250,560") as page:
+            tasks(page, where)
         with browser(where / "third", "1250,600") as page:
             for name in TUTORIALS:
                 tutorial(page, where, name)
@@ -125,6 +129,45 @@ def compared(page: Browser, where: Path) -> None:
         shown.press("Align")
         shown.run("document.getElementById('align').open = false")
         shown.page.driver.save_screenshot(str(HERE / "view-compared.png"))
+
+
+def tasks(page: Browser, where: Path) -> None:
+    """The tasks of docs/view.md, with the archive of cause() and one with a slow step and a rank that does the I/O."""
+    stepping.write(where / "steps.trace")
+
+    def take(name: str, archive: str, do: Callable[[Viewer], None]) -> None:
+        with viewer(page, where, "", archive) as shown:
+            do(shown)
+            shown.mouse([("mouseleave", 0, 0)])
+            shown.page.driver.save_screenshot(str(HERE / f"task-{name}.png"))
+
+    def measure(shown: Viewer) -> None:
+        begin, end = (shown.x(shown.window[0] + (shown.window[1] - shown.window[0]) * part) for part in (0.4, 0.6))
+        shown.drag(begin, AXIS / 2, end, AXIS / 2)
+        shown.press("diagnose this range")
+
+    def note(shown: Viewer) -> None:
+        shown.mouse([("mousemove", NAMES + 300, shown.row(1))])
+        shown.key("n", *"late here", Keys.ENTER)
+        shown.press("Notes")
+
+    def longest(shown: Viewer) -> None:
+        shown.press("Profile")
+        shown.choose("#profile tbody tr")
+        shown.choose(".longest button")
+
+    def io(shown: Viewer) -> None:
+        shown.press("Ranks")
+        heads = shown.run("return [...document.querySelectorAll('#ranks-table th')].map((head) => head.innerText)")
+        shown.choose(f"#ranks-table th:nth-child({1 + heads.index('I/O')}) button")
+
+    take("delay", "stencil", lambda shown: shown.choose("#findings tbody tr"))
+    take("messages", "stencil", lambda shown: shown.press("Messages"))
+    take("range", "stencil", measure)
+    take("note", "steps", note)
+    take("iterations", "steps", lambda shown: shown.press("Iterations"))
+    take("longest", "steps", longest)
+    take("io", "steps", io)
 
 
 def tutorial(page: Browser, where: Path, name: str) -> None:

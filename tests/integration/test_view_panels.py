@@ -42,13 +42,6 @@ def steps(page: Browser, address: str) -> Iterator[Callable[..., Viewer]]:
     assert page.complaints() == []
 
 
-def click(view: Viewer, which: str) -> None:
-    """A click on an element."""
-    view.actions += 1
-    view.run("document.querySelector(arguments[0]).click()", which)
-    view.settled()
-
-
 def texts(view: Viewer, which: str) -> list[str]:
     found: list[str] = view.run(
         "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText.trim())", which
@@ -73,7 +66,7 @@ def test_findings_come_first(steps: Callable[..., Viewer], slow_step: tuple[Path
     assert texts(view, "[role=tab][aria-selected=true]") == ["Findings"]
     row = of_slow_step(view)
     assert "estimate" in texts(view, row)[0]
-    click(view, row)  # 1
+    view.choose(row)  # 1
     assert view.window == slow_step[1:]
     assert f"pick=0.{stepping.SLOW_RANK}" in view.state
     assert "panel=findings" in view.state
@@ -100,7 +93,7 @@ OPEN = "#findings-table tr[aria-current=true]"
 def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
     """A link to a finding shows the findings again with this one open, not the panel of its call; so does Back."""
     view = steps()
-    click(view, of_slow_step(view))
+    view.choose(of_slow_step(view))
     assert "call=" in view.state
     opened, state = texts(view, OPEN), view.state
     assert [text.count("3 ms") > 0 for text in opened] == [True]
@@ -108,7 +101,7 @@ def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
     assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
     assert link.state == state
     assert texts(link, OPEN) == opened
-    click(link, "#findings-table tbody tr:not([aria-current=true])")
+    link.choose("#findings-table tbody tr:not([aria-current=true])")
     assert [text == opened[0] for text in texts(link, OPEN)] == [False]
     link.page.driver.back()
     link.settled()
@@ -163,10 +156,10 @@ def test_diagnosis_of_a_range(steps: Callable[..., Viewer], slow_step: tuple[Pat
     assert "ms of the framed rows, " in texts(view, "#picked")[0]
     share = 100 * (end - begin) / (view.window[1] - view.window[0])
     assert abs(float(texts(view, "#picked")[0].split(", ")[1].split(" %")[0]) - share) < 1
-    click(view, "#diagnose")
+    view.choose("#diagnose")
     assert texts(view, "[role=tab][aria-selected=true]") == ["Findings"]
     assert "selection: 3.0" in view.panel()
-    click(view, "#run-findings")
+    view.choose("#run-findings")
     assert "the whole run" in view.panel()
     view.drag(view.x(begin), 10, view.x(end), 10)  # on the axis: all rows
     assert "framed" not in texts(view, "#picked")[0]
@@ -223,10 +216,10 @@ def test_a_table_leaves_the_page(page: Browser, steps: Callable[..., Viewer], tm
     page.driver.execute_cdp_cmd(
         "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
     )
-    click(view, "[aria-label='Copy the table profile']")
+    view.choose("[aria-label='Copy the table profile']")
     page.until(lambda: "Copied" in view.panel())
     copied = page.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
-    click(view, "[aria-label='Save the table profile as CSV']")
+    view.choose("[aria-label='Save the table profile as CSV']")
     page.until(lambda: (tmp_path / "profile.csv").exists())
     saved = [*csv.reader((tmp_path / "profile.csv").open(newline=""))]
     assert [line.split("\t") for line in copied.splitlines()] == saved
@@ -347,7 +340,7 @@ def test_notes(page: Browser, steps: Callable[..., Viewer]) -> None:
     other = steps(view.run("return location.hash"))
     assert texts(other, "#notes-table tbody tr") == [row]
     assert other.run("return location.hash") == view.run("return location.hash")
-    click(other, "#notes-table button[aria-label^=Remove]")
+    other.choose("#notes-table button[aria-label^=Remove]")
     assert "note=" not in other.state
     wrong = steps("#panel=notes&note=0.1.l0.%25E0%25A4%7C9.9.x.y%7Cnonsense%7C0.5.l1.good&pick=x_0.1_7.7")
     assert texts(wrong, "#notes-table .sentence") == ["good"]
@@ -379,7 +372,7 @@ def test_limits_of_the_numbers(page: Browser, tmp_path: Path) -> None:
         assert texts(view, "#caveats li") == [line]
         assert [each in view.panel() for each in limits] == [False, False]
         high = view.run("return document.getElementById('chart').clientHeight")
-        click(view, "#caveats button")
+        view.choose("#caveats button")
         assert view.run("return document.getElementById('chart').clientHeight") > high
         view.press("Profile")
         view.press("Findings")

@@ -80,13 +80,6 @@ def first_row(view: Viewer, table: str) -> list[str]:
     return [str(cell) for cell in found]
 
 
-def click_in(view: Viewer, which: str) -> None:
-    """A click on an element of the panel."""
-    view.actions += 1
-    view.run("document.querySelector(arguments[0]).click()", which)
-    view.settled()
-
-
 def test_the_slowest_iteration(page: Browser, runs: Path, tmp_path: Path) -> None:
     """The first panel names it, and shows it at a click."""
     begin, end = stepping.write(tmp_path / "steps.trace")
@@ -97,7 +90,7 @@ def test_the_slowest_iteration(page: Browser, runs: Path, tmp_path: Path) -> Non
         )
         (place,) = (n for n, text in enumerate(texts) if f"iteration {stepping.SLOW_STEP} of" in text)
         assert "process 1" in texts[place] or "rank 1" in texts[place]
-        click_in(view, f"#findings tbody tr:nth-child({place + 1})")  # 1
+        view.choose(f"#findings tbody tr:nth-child({place + 1})")  # 1
         assert view.window == (begin, end)
         assert view.actions == 1
 
@@ -109,7 +102,7 @@ def test_the_rank_that_does_the_io(page: Browser, runs: Path, tmp_path: Path) ->
         view.press("Ranks")  # 1
         heads = view.run("return [...document.querySelectorAll('#ranks-table th')].map((head) => head.innerText)")
         place = [head.strip("\u25be\u25b4 ") for head in heads].index("I/O")
-        click_in(view, f"#ranks-table th:nth-child({place + 1}) button")  # 2
+        view.choose(f"#ranks-table th:nth-child({place + 1}) button")  # 2
         row = first_row(view, "#ranks-table")
         assert (row[0], row[place]) == (f"process {stepping.WRITER}", "4 ms")
         assert view.actions <= 3
@@ -127,7 +120,7 @@ def test_what_differs(page: Browser, runs: Path, tmp_path: Path) -> None:
         assert row[1] == f"+{100 * ns / 1e6:.3g} ms"
         assert [cell.split()[0] for cell in row[2:]] == [f"{600 * ns / 1e6:.4g}", f"{700 * ns / 1e6:.4g}", "80", "80"]
         assert view.actions == 0
-        click_in(view, "#compare tbody tr")
+        view.choose("#compare tbody tr")
         assert view.page.until(lambda: view.panel().count("80 calls in the window")) == 2
         assert page.complaints() == []
 

@@ -133,6 +133,13 @@ class Viewer:
         )
         self.settled()
 
+    def choose(self, which: str) -> None:
+        """Clicks on the first element that a selector finds."""
+        self.actions += 1
+        self.page.until(lambda: self.page.run("return document.querySelector(arguments[0])", which))
+        self.page.run("document.querySelector(arguments[0]).click()", which)
+        self.settled()
+
     def facts(self) -> dict[str, str]:
         """The facts of the selected call."""
         rows = self.page.until(

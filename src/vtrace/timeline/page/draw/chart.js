@@ -16,7 +16,7 @@ import {drawOffCore} from './processor_layer.js';
 import {fitting} from './surface.js';
 import {deepest, drawCounters, fillStack, fittingLevels, labelStack} from './stack_layer.js';
 
-/** In rows lower than this, marks of a search are a pixel high; in still lower ones they are squares, if they are few. */
+/** In rows lower than this, marks of a search are a pixel high; in still lower ones squares, if few. */
 const THIN = 12;
 const WORK_STEPS = 15;
 
@@ -189,7 +189,7 @@ function drawFound(s, {l, of: {found, foundAt}, part, state, x, paper}) {
       let stop = bin + 1;
       while (stop < bins && marks[row * bins + stop]) stop += 1;
       const [x0, x1] = [bin, stop].map((each) => x(begin + (each * (end - begin)) / bins));
-      if (x1 > l.left && x0 < right) s.veil(Math.max(l.left, x0), y, Math.max(1, Math.min(x1, right) - Math.max(l.left, x0)), high, paper.pick, 1);
+      if (x1 > l.left && x0 < right) s.veil(Math.max(l.left, x0), y, tall < 4 ? SQUARE : Math.max(1, Math.min(x1, right) - Math.max(l.left, x0)), high, paper.pick, 1);
       bin = stop;
     }
   }
