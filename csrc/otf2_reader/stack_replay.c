@@ -501,6 +501,13 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
     if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
 }
 
+/* Keeps the call that ended, as keep_slice does; there is room. */
+static inline void add_slice(struct vt_replay *o, const struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
+{
+    if (t - f->enter < o->shortest) return;
+    o->slices[o->nslices++] = (struct vt_slice){f->enter, t, f->region, (uint32_t)depth, f->node, 1};
+}
+
 /* Follows the events of a replay of the call tree from row i on, as follow_calls does, also in regions with marks, and
    the events that are no calls. */
 static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
@@ -524,9 +531,11 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
                 mark(r, region, 1);
             } else {
                 if (!depth || stack[depth - 1].region != region) break;
-                if (o->want_slices && (!o->slice_of || o->slice_of[region])) break;
+                const int is_slice = o->want_slices && (!o->slice_of || o->slice_of[region]);
+                if (is_slice && (o->want_slice_details || o->nslices >= r->slices_room)) break;
                 depth--;
                 end_in_tree(r, &stack[depth], depth, b->time[i]);
+                if (is_slice) add_slice(o, &stack[depth], depth, b->time[i]);
                 node = depth ? stack[depth - 1].node : 0;
             }
         } else if (kind == VT_READ_BufferFlush) break;

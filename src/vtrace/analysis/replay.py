@@ -156,6 +156,10 @@ class Replay:
         self._slice_of |= wanted
         self.fields.want_slices = 1
 
+    def has_slices_of(self, wanted: Array) -> bool:
+        """True if the calls of these regions, and no others, are kept. wanted: (regions,) bool."""
+        return not self._all_slices and self._slice_of.tobytes() == wanted.tobytes()
+
     def slices(self) -> Array:
         """The calls that ended in the last batch: SLICE, a view."""
         return view(self.fields.slices, self.fields.nslices, SLICE)

@@ -179,12 +179,13 @@ class _RepeatedPart(SlicePart):
     def __init__(self, owner: RepeatedCalls, location: int) -> None:
         super().__init__(owner)
         self.question, self.location, self.wanted = owner, location, () if owner.dropped else owner.wanted
+        self._regions = _mask(_regions(self.wanted), owner.trace.regions.rows)
         self.replay: Replay | KnownPaths | None = None
 
     def add(self, replay: Replay) -> None:
         if self.wanted and len(slices := replay.slices()):
-            wanted = _mask(_regions(self.wanted), self.question.trace.regions.rows)
-            kept = slices.compress(wanted[slices["region"]])
+            alone = replay.has_slices_of(self._regions)
+            kept = slices.copy() if alone else slices.compress(self._regions[slices["region"]])
             with self.owner.lock:
                 self.found.append(kept)
                 self.owner.more(len(kept))
