@@ -36,10 +36,11 @@ static int spend(struct critical_path *p, uint32_t location, uint32_t node, int6
 static int spend_times(struct critical_path *p, uint32_t location, uint64_t first, uint64_t last)
 {
     const uint32_t *joined = (const uint32_t *)(uintptr_t)p->r->out->places[location].joined;
-    for (uint64_t n; last-- > first;) {
-        const struct vt_path_time *one = vt_times_at(p->r, location, last, &n);
-        if (!one) return VT_MATCH_NO_FILE;
-        if (!spend(p, location, joined[one->node], one->ns)) return VT_MATCH_NO_MEMORY;
+    struct vt_packed_times times;
+    while (last-- > first) {
+        if (!vt_times_at(p->r, location, last, &times)) return VT_MATCH_NO_FILE;
+        const struct vt_path_time one = vt_packed_time(&times, 0);
+        if (!spend(p, location, joined[one.node], one.ns)) return VT_MATCH_NO_MEMORY;
     }
     return VT_MATCH_OK;
 }
@@ -77,10 +78,13 @@ static int add_totals(struct critical_path *p)
     for (uint64_t k = 0; k < o->nplaces; k++) {
         const struct vt_location_ends *place = &o->places[k];
         const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
+        struct vt_packed_times times;
         for (uint64_t at = place->times_begin, n; place->wanted && at < place->ntimes; at += n) {
-            const struct vt_path_time *times = vt_times_at(p->r, (uint32_t)k, at, &n);
-            if (!times) return VT_MATCH_NO_FILE;
-            for (uint64_t i = 0; i < n; i++) o->totals[joined[times[i].node]] += times[i].ns;
+            if (!(n = vt_times_at(p->r, (uint32_t)k, at, &times))) return VT_MATCH_NO_FILE;
+            for (uint64_t i = 0; i < n; i++) {
+                const struct vt_path_time one = vt_packed_time(&times, i);
+                o->totals[joined[one.node]] += one.ns;
+            }
         }
     }
     return VT_MATCH_OK;

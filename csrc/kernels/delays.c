@@ -101,11 +101,14 @@ static int compare(struct delays *d, const struct stretch *s)
     uint64_t first = s->first;
     d->r->out->crossing += first < place->times_begin;
     if (s->call > LOOK_BACK && first < s->call - LOOK_BACK) first = s->call - LOOK_BACK;
+    struct vt_packed_times times;
     for (uint64_t n; first < s->call; first += n) {
-        const struct vt_path_time *times = vt_times_at(d->r, s->location, first, &n);
-        if (!times) return VT_MATCH_NO_FILE;
+        if (!(n = vt_times_at(d->r, s->location, first, &times))) return VT_MATCH_NO_FILE;
         if (n > s->call - first) n = s->call - first;
-        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], s->sign * times[i].ns);
+        for (uint64_t i = 0; i < n; i++) {
+            const struct vt_path_time one = vt_packed_time(&times, i);
+            touch(d, joined[one.node], s->sign * one.ns);
+        }
     }
     return VT_MATCH_OK;
 }
@@ -186,8 +189,9 @@ static int distribute(struct delays *d, const struct wait *w, double own, double
 /* Fetches the times of a location before a call, which will be compared. */
 static void prefetch_times(const struct vt_location_ends *place, uint32_t call)
 {
-    const struct vt_path_time *times = (const struct vt_path_time *)(uintptr_t)place->times;
-    for (uint32_t back = 1; times && back < 16 && back <= call; back += 4) __builtin_prefetch(&times[call - back]);
+    const struct vt_packed_times times =
+        vt_packed_times((const unsigned char *)(uintptr_t)place->times, place->times_widths);
+    if (times.rows && call) __builtin_prefetch(times.rows + (call - UINT64_C(1)) * times.row);
 }
 
 /* Fetches what the visit of a wait compares. */

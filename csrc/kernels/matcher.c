@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 64u /* the least number of ends of a location in memory */
+#define BATCH VT_PACKED_ROWS /* the least number of ends of a location in memory */
 #define BATCH_MAX 1024u
 #define BATCHES (1u << 17) /* ends of all locations in memory; more only with many locations, which have BATCH each */
 
@@ -14,41 +14,69 @@ enum { OF_MESSAGE, OF_INSTANCE }; /* kinds of objects by their place in a locati
 
 /* ---- Ends in order ---- */
 
-/* Returns the next end of a location, NULL after the last end or after an error. */
-static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
+/* Reads packed ends of a location from the file, from a block on. Returns 0 on failure. */
+static int read_blocks(const struct vt_location_ends *place, const struct vt_end_layout *layout, uint64_t block,
+                       uint64_t n, unsigned char *to)
 {
-    if (c->at < c->n) return &c->ends[c->at];
-    const uint64_t left = c->place->count - c->done;
-    if (!left || r->failed) return NULL;
-    if (c->place->ends) {
-        c->at = (uint32_t)c->done;
-        c->done = c->n = (uint32_t)c->place->count;
-        return c->ends = (struct vt_mpi_end *)(uintptr_t)c->place->ends;
+    const uint64_t blocks = (n + VT_PACKED_ROWS - 1) / VT_PACKED_ROWS;
+    const uint64_t bytes = blocks * VT_END_HEAD + n * layout->row + VT_PACKED_SLACK;
+    return vt_read_all((int)place->file, to, bytes, place->offset + block * layout->block);
+}
+
+/* Reads the next blocks of a location from the file. Returns 0 on failure. */
+static int fill(struct vt_replayed *r, struct vt_reader *c)
+{
+    const uint64_t block = c->next / VT_PACKED_ROWS, left = c->place->count - block * VT_PACKED_ROWS;
+    const uint64_t room = (uint64_t)r->batch / VT_PACKED_ROWS * c->layout.block + VT_PACKED_SLACK;
+    if (!c->blocks && !(c->blocks = malloc(room))) r->failed = VT_MATCH_NO_MEMORY;
+    if (!c->blocks) return 0;
+    c->from = block * VT_PACKED_ROWS;
+    c->until = c->from + (left < r->batch ? left : r->batch);
+    if (!read_blocks(c->place, &c->layout, block, c->until - c->from, c->blocks)) r->failed = VT_MATCH_NO_FILE;
+    return !r->failed;
+}
+
+/* Returns the next end of a location, NULL after the last end or after an error. */
+static inline struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
+{
+    if (c->is_read) return &c->end;
+    if (c->next >= c->place->count || r->failed) return NULL;
+    const unsigned char *blocks = (const unsigned char *)(uintptr_t)c->place->ends;
+    if (!blocks) {
+        if (c->next >= c->until && !fill(r, c)) return NULL;
+        blocks = c->blocks;
     }
-    if (!c->ends) {
-        c->room = left < r->batch ? (uint32_t)left : r->batch;
-        if (!(c->ends = malloc(c->room * sizeof *c->ends))) r->failed = VT_MATCH_NO_MEMORY;
-        if (!c->ends) return NULL;
-    }
-    c->n = left < c->room ? (uint32_t)left : c->room;
-    const uint64_t from = c->place->offset + c->done * sizeof *c->ends;
-    if (!vt_read_all((int)c->place->file, c->ends, c->n * sizeof *c->ends, from)) {
-        r->failed = VT_MATCH_NO_FILE;
-        return NULL;
-    }
-    c->done += c->n;
-    c->at = 0;
-    return c->ends;
+    blocks += (c->next - c->from) / VT_PACKED_ROWS * c->layout.block;
+    vt_end_unpack(&c->layout, blocks, c->next, &c->end);
+    c->is_read = 1;
+    /* processes take turns: the processor sees no sequence */
+    __builtin_prefetch(blocks + VT_END_HEAD + (c->next % VT_PACKED_ROWS + AHEAD) * c->layout.row);
+    return &c->end;
 }
 
 static void drop_ends(struct vt_reader *c)
 {
-    if (!c->place->ends) free(c->ends);
-    c->ends = NULL;
+    free(c->blocks);
+    c->blocks = NULL;
 }
 
-/* Returns the place of the current end among all ends of its location. */
-static uint64_t place_of(const struct vt_reader *c) { return c->done - c->n + c->at; }
+int vt_ends_read(const struct vt_location_ends *place, uint64_t first, uint64_t n, struct vt_mpi_end *to)
+{
+    const struct vt_end_layout layout = vt_end_layout(place->ends_widths);
+    unsigned char room[VT_END_HEAD + VT_PACKED_ROWS * sizeof *to + VT_PACKED_SLACK];
+    for (uint64_t i = first; i < first + n; i++) {
+        const uint64_t block = i / VT_PACKED_ROWS, left = place->count - block * VT_PACKED_ROWS;
+        const unsigned char *here = (const unsigned char *)(uintptr_t)place->ends + block * layout.block;
+        if (!place->ends) {
+            const int is_new = i == first || i % VT_PACKED_ROWS == 0;
+            const uint64_t rows = left < VT_PACKED_ROWS ? left : VT_PACKED_ROWS;
+            if (is_new && !read_blocks(place, &layout, block, rows, room)) return VT_MATCH_NO_FILE;
+            here = room;
+        }
+        vt_end_unpack(&layout, here, i, to++);
+    }
+    return VT_MATCH_OK;
+}
 
 /* Returns the time at which an end may be replayed. The threads of a process are replayed by this time. */
 static int64_t moment(const struct vt_reader *c, const struct vt_mpi_end *e)
@@ -210,7 +238,7 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     m->blocks = (e->what & VT_CALL_BLOCKS) != 0;
     if (m->blocks && !waits_for_receiver(r, c, m)) return -1;
     if (e->what & VT_CALL_COMPLETES &&
-        !vt_pair_table_set(&r->open, (uint64_t)c->location << 1 | OF_MESSAGE, place_of(c), (uintptr_t)m))
+        !vt_pair_table_set(&r->open, (uint64_t)c->location << 1 | OF_MESSAGE, c->next, (uintptr_t)m))
         return -1;
     vt_wake_list(r, &m->waiter);
     drop_message(r, m);
@@ -322,7 +350,7 @@ static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, 
     case VT_CALL_COLLECTIVE: return blocking(r, process, c, e);
     case VT_CALL_POST: {
         struct vt_message *m = vt_call_enter(r, c, e) ? post(r, process, c, e) : NULL;
-        return m && vt_pair_table_set(&r->open, key | OF_MESSAGE, place_of(c), (uintptr_t)m) ? 1 : -1;
+        return m && vt_pair_table_set(&r->open, key | OF_MESSAGE, c->next, (uintptr_t)m) ? 1 : -1;
     }
     case VT_CALL_DONE: {
         struct vt_message *m = known_by(r, c, e->tag, OF_MESSAGE);
@@ -333,7 +361,7 @@ static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, 
     case VT_CALL_BEGIN: {
         struct vt_instance *i = NULL;
         if (!vt_call_enter(r, c, e) || vt_collective_begins(r, process, c, e, &i) < 0) return -1;
-        return vt_pair_table_set(&r->open, key | OF_INSTANCE, place_of(c), (uintptr_t)i) ? 1 : -1;
+        return vt_pair_table_set(&r->open, key | OF_INSTANCE, c->next, (uintptr_t)i) ? 1 : -1;
     }
     case VT_CALL_END: {
         struct vt_instance *i = known_by(r, c, e->tag, OF_INSTANCE);
@@ -380,10 +408,12 @@ static int end_actor(struct vt_replayed *r, uint32_t process)
 static int go_on(struct vt_replayed *r, uint32_t process)
 {
     for (struct vt_reader *c; (c = next_reader(r, &r->actors[process]));) {
-        const int done = replay(r, process, c, &c->ends[c->at]);
+        const int done = replay(r, process, c, &c->end);
         if (done <= 0) return done == 0;
-        c->at += done == 1;
-        __builtin_prefetch(&c->ends[c->at + AHEAD]); /* processes take turns: the processor sees no sequence */
+        if (done == 1) {
+            c->next++;
+            c->is_read = 0;
+        }
     }
     return !r->failed && end_actor(r, process);
 }
@@ -398,7 +428,7 @@ static int release(struct vt_replayed *r)
         if (a->state != VT_ACTOR_BLOCKED) continue;
         const struct vt_reader *c = next_reader(r, a);
         if (!c) continue;
-        const int64_t when = c->ends[c->at].leave;
+        const int64_t when = c->end.leave;
         if (found && when >= earliest) continue;
         found = a;
         earliest = when;
@@ -451,13 +481,16 @@ static int prepare(struct vt_replayed *r)
         const struct vt_location_ends *p = &o->places[k];
         if (!p->count || p->process >= processes) continue;
         struct vt_actor *a = &r->actors[p->process];
-        r->readers[a->first + a->count++] = (struct vt_reader){
-            .place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k, .done = p->begin};
+        r->readers[a->first + a->count++] = (struct vt_reader){.place = p,
+                                                               .joined = (const uint32_t *)(uintptr_t)p->joined,
+                                                               .location = (uint32_t)k,
+                                                               .next = p->begin,
+                                                               .layout = vt_end_layout(p->ends_widths)};
         struct vt_modelled *m = &r->readers[a->first + a->count - 1].modelled;
         m->leave = m->recorded = p->first;
     }
     const uint32_t share = r->nreaders ? BATCHES / r->nreaders : BATCH;
-    r->batch = share < BATCH ? BATCH : share > BATCH_MAX ? BATCH_MAX : share;
+    r->batch = (share < BATCH ? BATCH : share > BATCH_MAX ? BATCH_MAX : share) / BATCH * BATCH;
     r->ready = VT_NONE;
     for (uint64_t i = processes; i--;) {
         r->actors[i].state = VT_ACTOR_ENDED;

@@ -15,13 +15,13 @@
    a collective of all processes, which the part before replays, too, to such a collective. */
 struct vt_location_ends {
     uint64_t file; /* descriptor */
-    uint64_t ends; /* address of struct vt_mpi_end[]; 0: in the file */
+    uint64_t ends, ends_widths; /* address of packed ends (packed.h); 0: in the file */
     uint64_t offset, begin, count; /* begin: the first end to replay; the last one is before count */
     uint64_t joined; /* address of uint32_t[]: for each call path of the location its number in the whole trace */
     int64_t last, useful; /* the time of the location's end; its useful time (outside of MPI); ns */
     int64_t in_window; /* result: the useful time between from and to, ns */
     int64_t ideal; /* result: in_window plus the waits that remain if transfers took no time, ns */
-    uint64_t times; /* with want_causes or faster: address of struct vt_path_time[]; 0: in the file */
+    uint64_t times, times_widths; /* with want_causes or faster: address of packed times; 0: in the file */
     uint64_t times_offset, times_begin, ntimes; /* times_begin: the first time of the part */
     int64_t start; /* waits in calls that start earlier are not results: they belong to the part before */
     int64_t first, modelled; /* modelled: result: the location's end in the modelled run */
@@ -82,6 +82,8 @@ struct vt_matcher {
 
 enum { VT_MATCH_OK, VT_MATCH_NO_MEMORY, VT_MATCH_NO_FILE };
 
+/* Reads ends of a location, from number `first` on. Returns VT_MATCH_OK or VT_MATCH_NO_FILE. */
+VT_EXPORT int vt_ends_read(const struct vt_location_ends *place, uint64_t first, uint64_t n, struct vt_mpi_end *to);
 /* Returns VT_MATCH_OK, VT_MATCH_NO_MEMORY, or VT_MATCH_NO_FILE if the file cannot be read. */
 VT_EXPORT int vt_match(struct vt_matcher *m);
 VT_EXPORT void vt_match_free(struct vt_matcher *m);

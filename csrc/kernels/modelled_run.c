@@ -6,19 +6,30 @@
 
 #define CHUNK 256u
 
+/* Reads times of a location from number `first` on, at most CHUNK. Returns their number, 0 if reading fails. */
+static uint32_t read_times(const struct vt_location_ends *place, uint64_t first, struct vt_path_time *to)
+{
+    unsigned char room[CHUNK * sizeof *to + VT_PACKED_SLACK];
+    const uint64_t left = place->ntimes - first;
+    const uint32_t n = left < CHUNK ? (uint32_t)left : CHUNK;
+    struct vt_packed_times t = vt_packed_times((const unsigned char *)(uintptr_t)place->times, place->times_widths);
+    const uint64_t at = first * t.row;
+    t.rows = place->times ? t.rows + at : room;
+    if (!place->times && !vt_read_all((int)place->file, room, n * t.row + VT_PACKED_SLACK, place->times_offset + at))
+        return 0;
+    for (uint32_t i = 0; i < n; i++) to[i] = vt_packed_time(&t, i);
+    return n;
+}
+
 /* Returns a time of a location, NULL if reading fails. */
 static const struct vt_path_time *time_at(struct vt_reader *c, uint64_t number)
 {
-    const struct vt_location_ends *place = c->place;
     struct vt_modelled *m = &c->modelled;
-    if (number >= place->ntimes) return NULL;
-    if (place->times) return (const struct vt_path_time *)(uintptr_t)place->times + number;
+    if (number >= c->place->ntimes) return NULL;
     if (!m->times && !(m->times = malloc(CHUNK * sizeof *m->times))) return NULL;
     if (number >= m->from + m->n) {
-        const uint64_t left = place->ntimes - number, from = place->times_offset + number * sizeof *m->times;
         m->from = number;
-        m->n = left < CHUNK ? (uint32_t)left : CHUNK;
-        if (!vt_read_all((int)place->file, m->times, m->n * sizeof *m->times, from)) return NULL;
+        if (!(m->n = read_times(c->place, number, m->times))) return NULL;
     }
     return &m->times[number - m->from];
 }

@@ -35,6 +35,13 @@ enum vt_call_flow { VT_CALL_NO_FLOW, VT_CALL_ALL, VT_CALL_FROM_ROOT, VT_CALL_TO_
 #define VT_CALL_COMPLETES 512u /* a send with a separate end SENT */
 #define VT_CALL_WAIT(what) ((what) >> 16) /* of a collective or a receive: enum vt_wait_kind */
 
+/* True for an end that refers to an earlier one by its tag. */
+static inline int vt_end_is_second(uint32_t what)
+{
+    const uint32_t kind = what & VT_CALL_KIND;
+    return kind == VT_CALL_SENT || kind == VT_CALL_DONE || kind == VT_CALL_END;
+}
+
 struct vt_mpi_end {
     int64_t enter, leave; /* of the outermost MPI call */
     int64_t useful; /* ns outside of MPI from the start of the location to the call */

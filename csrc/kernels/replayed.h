@@ -7,6 +7,7 @@
 
 #include "../otf2_writer/containers.h"
 #include "matcher.h"
+#include "packed.h"
 
 /* ---- wait_log.c ---- */
 
@@ -151,9 +152,12 @@ struct vt_meetings {
 struct vt_reader {
     const struct vt_location_ends *place;
     const uint32_t *joined;
-    struct vt_mpi_end *ends;
-    uint64_t done; /* ends read from the file */
-    uint32_t at, n, room, location, phase; /* phase: 1 between start and end of a blocking call */
+    struct vt_end_layout layout;
+    struct vt_mpi_end end; /* the current one, if is_read */
+    uint64_t next; /* number of the current end */
+    unsigned char *blocks; /* packed blocks from the file: those of the ends from `from` on, before `until` */
+    uint64_t from, until;
+    uint32_t is_read, location, phase; /* phase: 1 between start and end of a blocking call */
     struct vt_message *posted;
     struct vt_instance *instance;
     struct vt_open_call *call;
@@ -181,7 +185,7 @@ struct vt_actor {
 
 /* Blocks of the times of call paths. */
 struct vt_time_blocks {
-    struct vt_path_time *blocks;
+    unsigned char *blocks;
     uint32_t block; /* number of times in a block */
     uint64_t *kept; /* location << 32 | number + 1 of each block in memory; 0: none */
 };
@@ -267,9 +271,9 @@ int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
 /* Returns 0 without memory. */
 int vt_times_open(struct vt_time_blocks *t, uint64_t locations);
 void vt_times_close(struct vt_time_blocks *t);
-/* Returns *n times of a location from number `at` on, which must be below ntimes, valid until the next call. NULL if
-   reading fails. */
-const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, uint64_t *n);
+/* Finds times of a location from number `at` on, which must be below ntimes, valid until the next call. Returns their
+   number, 0 if reading fails. */
+uint64_t vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, struct vt_packed_times *found);
 
 /* ---- causes.c, delays.c ---- */
 

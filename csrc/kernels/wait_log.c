@@ -9,7 +9,7 @@
 int vt_log_open(struct vt_wait_log *log, int file)
 {
     *log = (struct vt_wait_log){.file = file};
-    log->blocks = calloc(VT_LOG_BLOCKS, BYTES);
+    log->blocks = malloc(VT_LOG_BLOCKS * BYTES);
     log->places = calloc(VT_LOG_BLOCKS, sizeof *log->places);
     return log->blocks && log->places;
 }
@@ -83,11 +83,14 @@ const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number)
 #define BLOCK 64u /* the least number of times in a block */
 #define BLOCK_MAX 1024u
 #define TIMES (1u << 20) /* times in memory, shared by all locations */
+#define ROW_MAX 16u /* bytes of a packed time */
+
+static uint64_t bytes_of(uint64_t times) { return times * ROW_MAX + VT_PACKED_SLACK; }
 
 int vt_times_open(struct vt_time_blocks *t, uint64_t locations)
 {
     for (t->block = BLOCK_MAX; t->block > BLOCK && TIMES / t->block < 4 * locations;) t->block /= 2;
-    t->blocks = malloc(TIMES * sizeof *t->blocks);
+    t->blocks = malloc(TIMES / t->block * bytes_of(t->block));
     t->kept = calloc(TIMES / t->block, sizeof *t->kept);
     return t->blocks && t->kept;
 }
@@ -98,22 +101,25 @@ void vt_times_close(struct vt_time_blocks *t)
     free(t->kept);
 }
 
-const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, uint64_t *n)
+uint64_t vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, struct vt_packed_times *found)
 {
     struct vt_time_blocks *t = &r->times;
     const struct vt_location_ends *place = &r->out->places[location];
-    *n = place->ntimes - at;
-    if (place->times) return (const struct vt_path_time *)(uintptr_t)place->times + at;
+    *found = vt_packed_times((const unsigned char *)(uintptr_t)place->times, place->times_widths);
+    if (place->times) {
+        found->rows += at * found->row;
+        return place->ntimes - at;
+    }
     const uint64_t block = at / t->block, first = block * t->block, left = place->ntimes - first;
     const uint64_t slot = (location * 0x9e3779b1ull + block) % (TIMES / t->block);
     const uint64_t key = (uint64_t)location << 32 | (block + 1), count = left < t->block ? left : t->block;
-    struct vt_path_time *here = t->blocks + slot * t->block;
+    unsigned char *here = t->blocks + slot * bytes_of(t->block);
     if (t->kept[slot] != key) {
-        const uint64_t from = place->times_offset + first * sizeof *here;
+        const uint64_t from = place->times_offset + first * found->row;
         t->kept[slot] = 0;
-        if (!vt_read_all((int)place->file, here, count * sizeof *here, from)) return NULL;
+        if (!vt_read_all((int)place->file, here, count * found->row + VT_PACKED_SLACK, from)) return 0;
         t->kept[slot] = key;
     }
-    *n = count - (at - first);
-    return here + (at - first);
+    found->rows = here + (at - first) * found->row;
+    return count - (at - first);
 }

@@ -85,6 +85,7 @@ static inline uint32_t detail(struct vt_batch *b, uint8_t kind, uint32_t ref, co
         b->out_of_room = 1;
         return INTERRUPT;
     }
+    b->detailed[kind] = 1;
     struct vt_detail *d = &b->details[b->ndetails++];
     *d = (struct vt_detail){(uint32_t)b->count - 1, kind, 0, ref, NONE, NONE, 0, {0}};
     for (unsigned i = 0; i < n; i++) d->words[i] = words[i];

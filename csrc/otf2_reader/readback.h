@@ -76,6 +76,7 @@ struct vt_batch {
     int64_t last; /* time of the latest event */
     uint64_t out_of_room; /* memory was missing */
     uint8_t wanted[128]; /* 1 for kinds that get rows; other events set only the time */
+    uint8_t detailed[128]; /* 1 for kinds that have details; the caller sets all to 0 */
 };
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };

@@ -15,9 +15,10 @@ struct batch_replay {
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
     uint16_t marks;       /* the marks with a count above 0 */
-    uint32_t *children;   /* hash of (parent, region) to paths */
+    struct child {
+        uint32_t parent, region, path; /* path: 0 if the place is free */
+    } *children; /* hash of (parent, region) to paths */
     uint64_t mask;
-    uint32_t *latest;     /* the most recently found child of each path */
     uint64_t paths_room, slices_room, slice_details_room, spans_room, nodes_room;
     int64_t now;          /* time of the previous event */
     int64_t flush_stop;   /* end of the flush that is now the innermost call */
@@ -92,12 +93,13 @@ static uint64_t slot(uint32_t parent, uint32_t region, uint64_t mask)
 static int grow_hash(struct batch_replay *r)
 {
     uint64_t size = r->mask ? (r->mask + 1) * 2 : 1024;
-    uint32_t *bigger = calloc(size, sizeof *bigger);
+    struct child *bigger = calloc(size, sizeof *bigger);
     if (!bigger) return 0;
     for (uint64_t i = 1; i < r->out.npaths; i++) {
-        uint64_t at = slot(r->out.paths[i].parent, r->out.paths[i].region, size - 1);
-        while (bigger[at]) at = (at + 1) & (size - 1);
-        bigger[at] = (uint32_t)i;
+        const struct vt_path p = r->out.paths[i];
+        uint64_t at = slot(p.parent, p.region, size - 1);
+        while (bigger[at].path) at = (at + 1) & (size - 1);
+        bigger[at] = (struct child){p.parent, p.region, (uint32_t)i};
     }
     free(r->children);
     r->children = bigger;
@@ -108,12 +110,11 @@ static int grow_hash(struct batch_replay *r)
 static int grow_paths(struct batch_replay *r)
 {
     const uint64_t before = r->paths_room, needed = before + 1;
-    uint64_t room = before, same = before, also = before, too = before;
+    uint64_t room = before, same = before, also = before;
     if (!VT_ROOM(r->out.paths, needed, &room) || !VT_ROOM(r->out.path_stats, needed, &same) ||
-        !VT_ROOM(r->out.touched_paths, needed, &also) || !VT_ROOM(r->latest, needed, &too))
+        !VT_ROOM(r->out.touched_paths, needed, &also))
         return 0;
     memset(r->out.path_stats + before, 0, (room - before) * sizeof *r->out.path_stats);
-    memset(r->latest + before, 0, (room - before) * sizeof *r->latest);
     r->paths_room = room;
     return 1;
 }
@@ -125,20 +126,18 @@ static uint32_t add_path(struct batch_replay *r, uint32_t parent, uint32_t regio
     if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;
     if (r->out.npaths * 2 > r->mask && !grow_hash(r)) return VT_NONE;
     uint64_t at = slot(parent, region, r->mask);
-    while (r->children[at]) at = (at + 1) & r->mask;
+    while (r->children[at].path) at = (at + 1) & r->mask;
     uint32_t number = (uint32_t)r->out.npaths++;
-    r->children[at] = number;
+    r->children[at] = (struct child){parent, region, number};
     r->out.paths[number] = (struct vt_path){parent, region};
     return number;
 }
 
 static inline uint32_t path(struct batch_replay *r, uint32_t parent, uint32_t region)
 {
-    uint32_t last = r->latest[parent];
-    if (last && r->out.paths[last].region == region) return last;
-    for (uint64_t at = slot(parent, region, r->mask); r->children[at]; at = (at + 1) & r->mask) {
-        struct vt_path *p = &r->out.paths[r->children[at]];
-        if (p->parent == parent && p->region == region) return r->latest[parent] = r->children[at];
+    for (uint64_t at = slot(parent, region, r->mask); r->children[at].path; at = (at + 1) & r->mask) {
+        const struct child *c = &r->children[at];
+        if (c->parent == parent && c->region == region) return c->path;
     }
     return add_path(r, parent, region);
 }
@@ -484,7 +483,7 @@ static int is_tree(const struct vt_replay *o)
            !o->site_of && !o->node_of && !o->bins && o->from == INT64_MIN && o->to == INT64_MAX;
 }
 
-/* Ends the innermost call, as pop does. */
+/* Ends the innermost call, as pop does; the caller changes `open`. */
 static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
 {
     const int64_t time = t - f->enter;
@@ -493,7 +492,6 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
     struct vt_stats *stats = &r->out.path_stats[f->node];
     if (!stats->calls) r->out.touched_paths[r->out.ntouched_paths++] = f->node;
     count(stats, time, own, !depth || f[-1].node != f->node);
-    r->open[f->region]--;
     mark(r, f->region, -1);
     if (__builtin_expect(is_runtime(r, f->region), 0)) r->out.runtime = sum_of(r->out.runtime, own);
     if (!depth) return;
@@ -501,42 +499,64 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
     if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
 }
 
+/* Returns 1 if calls of a region are kept. */
+static inline int of_slices(const struct vt_replay *o, uint32_t region)
+{
+    return o->want_slices && (!o->slice_of || o->slice_of[region]);
+}
+
+/* Keeps the call that ended, as keep_slice does; there is room. */
+static inline void add_slice(struct vt_replay *o, const struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
+{
+    if (t - f->enter < o->shortest) return;
+    o->slices[o->nslices++] = (struct vt_slice){f->enter, t, f->region, (uint32_t)depth, f->node, 1};
+}
+
 /* Follows the events of a replay of the call tree from row i on, as follow_calls does, also in regions with marks, and
    the events that are no calls. */
 static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
 {
     struct vt_replay *o = &r->out;
-    struct vt_checkpoint_call *stack = o->stack;
-    uint64_t next = next_rest(rest, b->count), depth = o->depth, deepest = o->deepest;
+    struct vt_checkpoint_call *const stack = o->stack;
+    const uint32_t *const refs = b->ref;
+    const uint8_t *const kinds = b->kind;
+    const int64_t *const times = b->time;
+    uint32_t *const nodes = o->want_nodes ? o->nodes : NULL;
+    const uint64_t count = b->count, room = r->frames_max, known = r->known, before = o->events + 1;
+    const int details = o->want_slice_details != 0;
+    uint64_t next = next_rest(rest, count), depth = o->depth, deepest = o->deepest;
+    uint64_t counted = depth; /* calls on the stack that `open` has: most calls end before it must have them */
     uint32_t node = depth ? stack[depth - 1].node : 0;
     if (r->flushing) return i;
-    for (; i < b->count; i++) {
-        const uint32_t region = b->ref[i], kind = b->kind[i];
+    for (; i < count; i++) {
+        const uint32_t region = refs[i], kind = kinds[i];
         if (kind == VT_READ_Enter || kind == VT_READ_Leave) {
-            if (i == next || region >= r->known) break;
+            if (i == next || region >= known) break;
             if (kind == VT_READ_Enter) {
-                const uint32_t below = depth < r->frames_max ? path(r, node, region) : VT_NONE;
+                const uint32_t below = depth < room ? path(r, node, region) : VT_NONE;
                 if (below == VT_NONE) break;
                 node = below;
-                stack[depth++] = (struct vt_checkpoint_call){b->time[i], 0, 0, o->events + i + 1, region, node};
+                stack[depth++] = (struct vt_checkpoint_call){times[i], 0, 0, before + i, region, node};
                 if (depth > deepest) deepest = depth;
-                r->open[region]++;
                 mark(r, region, 1);
             } else {
                 if (!depth || stack[depth - 1].region != region) break;
-                if (o->want_slices && (!o->slice_of || o->slice_of[region])) break;
-                depth--;
-                end_in_tree(r, &stack[depth], depth, b->time[i]);
+                const int is_slice = of_slices(o, region);
+                if (is_slice && (details || o->nslices >= r->slices_room)) break;
+                if (--depth < counted) r->open[stack[--counted].region]--;
+                end_in_tree(r, &stack[depth], depth, times[i]);
+                if (is_slice) add_slice(o, &stack[depth], depth, times[i]);
                 node = depth ? stack[depth - 1].node : 0;
             }
         } else if (kind == VT_READ_BufferFlush) break;
         else if (i == next) {
             o->depth = depth;
             place(r, rest, i);
-            next = next_rest(rest, b->count);
+            next = next_rest(rest, count);
         }
-        if (o->want_nodes) o->nodes[i] = node;
+        if (nodes) nodes[i] = node;
     }
+    while (counted < depth) r->open[stack[counted++].region]++;
     o->depth = depth;
     o->deepest = deepest;
     return i;
@@ -709,7 +729,7 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
     vt_checkpoints_free(out->checkpoints);
     void *all[] = {out->regions, out->touched,       out->paths, out->path_stats, out->touched_paths,
                    out->slices,  out->slice_details, out->spans, out->nodes,      out->stack,
-                   r->open,      r->children,        r->latest};
+                   r->open,      r->children};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

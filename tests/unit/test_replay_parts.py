@@ -18,7 +18,7 @@ from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.selection import EVERYTHING
 from vtrace.analysis.table import Array
 from vtrace.analysis.trace import Trace
-from vtrace.io.archive.reader_abi import MPI_END, PLACE
+from vtrace.io.archive.reader_abi import MPI_END, PLACE, matcher
 from vtrace.parallel.ranks import Ranks
 
 
@@ -143,6 +143,39 @@ def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: 
     assert divided == [divided[0]] * 4
 
 
+def _packed(ends: Array) -> tuple[Array, int]:
+    """Ends as csrc/kernels/packed.h keeps them, and the widths of their columns."""
+    widths = matcher().vt_ends_widths(ends.ctypes.data, len(ends))
+    packed = np.empty(matcher().vt_ends_bytes(widths, len(ends)), np.uint8)
+    matcher().vt_ends_pack(ends.ctypes.data, len(ends), widths, packed.ctypes.data)
+    return packed, widths
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("most", [0, 1, 200, 70_000, 2**32 - 1])
+def test_packed_ends_are_read_as_they_were(count: int, most: int, tmp_path: Path) -> None:
+    """Of any numbers, from memory and from a file, from any end on."""
+    random = np.random.default_rng(count + most)
+    ends = np.zeros(count, MPI_END)
+    for name in ("node", "call", "peer", "comm", "tag"):
+        ends[name] = random.integers(0, most, count, np.uint32, endpoint=True)
+    for name in ("enter", "leave", "useful"):
+        ends[name] = np.cumsum(random.integers(-most, most, count, endpoint=True)) - (most << 24)
+    kinds = random.integers(0, 1 << 10, count, np.uint32)
+    ends["what"] = kinds | random.integers(0, 1 << 6, count, np.uint32) << 16
+    packed, widths = _packed(ends)
+    place = np.zeros(1, PLACE)
+    place["count"], place["ends_widths"], place["ends"] = count, widths, packed.ctypes.data
+    assert replay_parts._read(place[0], 0, count).tobytes() == ends.tobytes()
+    (tmp_path / "packed").write_bytes(b"before" + packed.tobytes())
+    with open(tmp_path / "packed", "rb") as file:
+        place["ends"], place["offset"], place["file"] = 0, len(b"before"), file.fileno()
+        for first in (0, 1, count // 2, count - 1):
+            assert replay_parts._read(place[0], first, count).tobytes() == ends[first:].tobytes()
+        place["offset"] += 1 << 40
+        assert not len(replay_parts._read(place[0], 0, count))
+
+
 def test_a_time_is_found_in_few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where nearly all ends are in a small part of the run."""
     reads, read = list[int](), replay_parts._read
@@ -154,8 +187,9 @@ def test_a_time_is_found_in_few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_parts, "_read", counted)
     ends = np.zeros(1 << 16, MPI_END)
     ends["enter"] = np.arange(len(ends)) + np.exp2(np.arange(len(ends)) / 1100).astype(np.int64)
-    place = np.zeros(1, PLACE)
-    place["ends"], place["count"], place["last"] = ends.ctypes.data, len(ends), ends["enter"][-1]
+    place, packed, widths = np.zeros(1, PLACE), *_packed(ends)
+    place["ends"], place["ends_widths"] = packed.ctypes.data, widths
+    place["count"], place["last"] = len(ends), ends["enter"][-1]
     for row in range(500, len(ends), 1000):
         reads.clear()
         at, found = replay_parts._ends_near(place[0], int(ends["enter"][row]))

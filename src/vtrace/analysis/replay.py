@@ -67,8 +67,8 @@ class Replay:
             known, self._context_nodes = trace.context_paths
             if self._library.vt_replay_add_paths(self._pointer, known.ctypes.data, len(known)):
                 raise MemoryError
-        self._slice_of = np.zeros(0, np.uint8)
-        self._all_slices = False
+        self._slice_of = np.zeros(len(trace.regions["class"]), np.uint8)
+        self._all_slices = self._all_now = False
         self.line = np.empty((0, 0))
         """Time of a location for a Timeline: (classes + 1, bins), ns; C fills the array."""
 
@@ -143,18 +143,28 @@ class Replay:
 
     def want_all_slices(self) -> None:
         """Keeps the calls of all regions."""
-        self._all_slices, self.fields.slice_of, self.fields.want_slices = True, None, 1
+        self._all_slices = True
+        self._select_slices()
+
+    def want_all_slices_now(self, on: bool) -> None:
+        """Keeps the calls of all regions until this is off again."""
+        self._all_now = on
+        self._select_slices()
 
     def want_slices_of(self, wanted: Array) -> None:
         """Keeps the calls of these regions, too, and of others only if a question wants them. wanted: (regions,)
         bool."""
-        if self._all_slices or not wanted.any():
-            return
-        if not len(self._slice_of):
-            self._slice_of = np.zeros(len(wanted), np.uint8)
-            self.fields.slice_of = self._slice_of.ctypes.data
         self._slice_of |= wanted
-        self.fields.want_slices = 1
+        self._select_slices()
+
+    def _select_slices(self) -> None:
+        everything = self._all_slices or self._all_now
+        self.fields.slice_of = None if everything else self._slice_of.ctypes.data
+        self.fields.want_slices = everything or bool(self._slice_of.any())
+
+    def has_slices_of(self, wanted: Array) -> bool:
+        """True if the calls of these regions, and no others, are kept. wanted: (regions,) bool."""
+        return not (self._all_slices or self._all_now) and self._slice_of.tobytes() == wanted.tobytes()
 
     def slices(self) -> Array:
         """The calls that ended in the last batch: SLICE, a view."""

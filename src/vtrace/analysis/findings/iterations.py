@@ -42,6 +42,8 @@ _EVEN = 0.3
 cluster and not iterations."""
 _MOST = 4_000_000
 """The most calls of all processes to compare."""
+_OPEN = 250_000
+"""The most calls to keep while the paths are unknown: 8 MB."""
 _BASES = ("calls", "from one call to the next")
 _FEW_WAITS, _WAITING = 0.01, 8
 """The share of waits for a processor from which on iterations are compared without them; of how many processes."""
@@ -174,24 +176,43 @@ class RepeatedPath:
 
 
 class _RepeatedPart(SlicePart):
-    """The calls of one location."""
+    """The calls of one location: of all regions while the paths are unknown (is_open)."""
 
     def __init__(self, owner: RepeatedCalls, location: int) -> None:
         super().__init__(owner)
-        self.question, self.location, self.wanted = owner, location, () if owner.dropped else owner.wanted
+        self.question, self.location, self.is_open = owner, location, owner.is_open
+        self._choose(() if owner.dropped else owner.wanted)
         self.replay: Replay | KnownPaths | None = None
 
+    def _choose(self, wanted: tuple[RepeatedPath, ...]) -> None:
+        self.wanted, self._regions = wanted, _mask(_regions(wanted), self.question.trace.regions.rows)
+
     def add(self, replay: Replay) -> None:
-        if self.wanted and len(slices := replay.slices()):
-            wanted = _mask(_regions(self.wanted), self.question.trace.regions.rows)
-            kept = slices.compress(wanted[slices["region"]])
+        if (self.wanted or self.is_open) and len(slices := replay.slices()):
             with self.owner.lock:
-                self.found.append(kept)
-                self.owner.more(len(kept))
+                self.found.append(slices.copy() if self._takes_all(replay) else self._wanted_of(slices))
+                self.owner.more(len(self.found[-1]))
+
+    def _takes_all(self, replay: Replay) -> bool:
+        return self.is_open or replay.has_slices_of(self._regions)
+
+    def _wanted_of(self, slices: Array) -> Array:
+        found: Array = slices.compress(self._regions[slices["region"]])
+        return found
+
+    def close(self, wanted: tuple[RepeatedPath, ...]) -> None:
+        """Keeps the calls of these paths only. The caller holds the lock."""
+        if self.is_open:
+            self.is_open = False
+            self._choose(wanted)
+            self.found = [self._wanted_of(slices) for slices in self.found] if wanted else []
 
     def forget(self) -> None:
         """Drops the calls: there are too many."""
-        self.found, self.wanted = [], ()
+        self.found, self.wanted, self.is_open = [], (), False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | ({} if self.wanted else {"found": []})
 
     def end(self, replay: Replay | None) -> None:
         super().end(replay)
@@ -204,8 +225,8 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
     """The calls of repeated paths.
 
     If the paths are unknown, the first process whose events have been read decides, since most programs have the same
-    iterations on all processes. Then only locations that are read later have calls. Iterations cannot be compared if
-    some calls are missing, so with too many calls none are kept.
+    iterations on all processes. Locations that were begun before have all calls until then; with too many of these, no
+    calls. Iterations cannot be compared if some calls are missing, so with too many calls none are kept.
     """
 
     paths = path_stats = True
@@ -213,6 +234,8 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
     def __init__(self, window: Selection, *wanted: RepeatedPath) -> None:
         super().__init__(_MOST)
         self.window, self.wanted, self._learns = window, wanted, not wanted
+        self.is_open = self._learns
+        """True while locations keep all calls, since the paths are unknown."""
         self.lines: list[str] = []
         """Lines about iterations that are not compared."""
         self._replays = list[Replay]()
@@ -237,6 +260,7 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         with self.lock:
             self._replays.append(replay)
             replay.want_slices_of(_mask(_regions(self.wanted), self.trace.regions.rows))
+            replay.want_all_slices_now(self.is_open)
 
     def part(self, trace: Source, location: int) -> SlicePart:
         part = _RepeatedPart(self, location)
@@ -260,10 +284,24 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
             for each in self._replays:
                 each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
             self.wanted = wanted  # set after the replays' filters, since new parts need their slices
+            self._close(wanted)
+
+    def _close(self, wanted: tuple[RepeatedPath, ...]) -> None:
+        """Ends the time in which locations keep all calls; those with some keep calls of these paths. The caller holds
+        the lock."""
+        if self.is_open:
+            self.is_open = False
+            for part in self.all:
+                cast(_RepeatedPart, part).close(wanted)
+            for replay in self._replays:
+                replay.want_all_slices_now(False)
+            self.kept = sum(len(slices) for part in self.all for slices in part.found)
 
     def more(self, count: int) -> None:
         """Counts calls, and drops all calls if there are too many."""
         self.kept += count
+        if self.is_open and self.kept > _OPEN:
+            self._close(())
         self.dropped = self.kept > self.most
         if self.dropped:
             for part in self.all:

@@ -480,8 +480,7 @@ class RunFacts:
 
     def paths_named(self, names: tuple[str, ...]) -> Array:
         """(paths,) bool: the call paths with these names, but for recursion; without names the root."""
-        found: Array = np.isin(np.arange(self.paths.rows), [*_find_paths(self, names)])
-        return found
+        return _mask(_find_paths(self, names), self.paths.rows)
 
     def calls(self, names: tuple[str, ...]) -> Array:
         """(locations,) the calls of the call paths with these names."""
@@ -683,11 +682,18 @@ def _find_paths(facts: RunFacts, names: tuple[str, ...]) -> set[int]:
     again."""
     known: Array = facts.trace.regions["name"]
     paths, folded_rows, at = facts.paths, facts.folded, {0}
-    is_first = folded_rows == np.arange(paths.rows)
+    is_first, above = folded_rows == np.arange(paths.rows), folded_rows[paths["parent"]]
     for name in without_recursion(names):
-        below = np.flatnonzero(np.isin(folded_rows[paths["parent"]], list(at)) & is_first)
+        below = np.flatnonzero(_mask(at, paths.rows)[above] & is_first)
         at = {int(row) for row in below if row and str(known[paths["region"][row]]) == name}
-    return {*np.flatnonzero(np.isin(folded_rows, list(at))).tolist()}
+    return {*np.flatnonzero(_mask(at, paths.rows)[folded_rows]).tolist()}
+
+
+def _mask(rows: set[int], count: int) -> Array:
+    """(count,) bool: True for these rows. numpy.isin takes ten times as long for few rows."""
+    found = np.zeros(count, bool)
+    found[[*rows]] = True
+    return found
 
 
 def _short(source: str) -> str:

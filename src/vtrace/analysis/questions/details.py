@@ -50,7 +50,7 @@ def chosen(batch: Batch, kind: str) -> dict[str, Array]:
 def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
     """The kinds of the batch, each with its chosen()."""
     for kind in kinds:
-        if batch.has(number(kind)) and batch.detailed()[number(kind)]:
+        if batch.has(number(kind)):
             yield kind, chosen(batch, kind)
 
 

@@ -22,17 +22,19 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import LOCK_EPOCH, MPI_END, PATH_TIME, PLACE, matcher
+from vtrace.io.archive.reader_abi import LOCK_EPOCH, PLACE, matcher
 from vtrace.io.common.arrays import view
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MEMORY = 160 << 20
-"""The most bytes of ends, and of times, to keep in memory; further ones go to the file."""
+"""The most bytes of ends and times to keep in memory; further ones go to the file."""
 _BLOCK = 16 << 20
 """The least bytes to allocate for them at a time. NumPy takes huge pages for large arrays."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
+_PLACES = {"ends": ("count", "offset"), "times": ("ntimes", "times_offset")}
+"""The names in PLACE of the number of packed rows, and of their place in the file."""
 
 
 class _MpiEndsPart(Part):
@@ -41,7 +43,8 @@ class _MpiEndsPart(Part):
     def __init__(self, owner: MpiReplay, location: int) -> None:
         self.owner, self.location, self.finder = owner, location, owner.finder(location)
         self.replay: Replay | KnownPaths | None = None
-        self.place: dict[str, int] = {}
+        self.place: dict[str, Any] = {}
+        self.kept: dict[str, Array] = {}
         self.sums: dict[str, int] = {}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -57,38 +60,50 @@ class _MpiEndsPart(Part):
             raise MemoryError
         fields = self.finder.contents
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
-        ends, times = view(fields.ends, fields.nends, MPI_END), view(fields.times, fields.ntimes, PATH_TIME)
         self.locks = view(fields.locks, fields.nlocks, LOCK_EPOCH).copy()
-        self._store(ends, times)
+        self._pack("ends", fields.ends, int(fields.nends))
+        self._pack("times", fields.times, int(fields.ntimes))
         self.owner.give_back(self.finder)
 
-    def _store(self, ends: Array, times: Array) -> None:
-        self.kept, self.kept_times = self.owner.keep(ends), self.owner.keep(times)
-        self.place = {"count": len(ends), "ntimes": len(times), "file": self.owner.file}
-        for rows, kept, address, offset in (
-            (ends, self.kept, "ends", "offset"),
-            (times, self.kept_times, "times", "times_offset"),
-        ):
-            self.place[address] = kept.ctypes.data if len(kept) else 0
-            self.place[offset] = 0 if len(kept) else self.owner.write(rows)
+    def _pack(self, kind: str, rows: int | None, count: int) -> None:
+        """Packs rows at an address."""
+        widths = getattr(matcher(), f"vt_{kind}_widths")(rows, count)
+        self.place |= {_PLACES[kind][0]: count, f"{kind}_widths": widths}
+        packed, lasts = self.owner.room(self._size(kind))
+        if count:
+            getattr(matcher(), f"vt_{kind}_pack")(rows, count, widths, packed.ctypes.data)
+        self._store(kind, packed, lasts)
+
+    def _size(self, kind: str) -> int:
+        """The bytes of packed rows."""
+        count = self.place[_PLACES[kind][0]]
+        return int(getattr(matcher(), f"vt_{kind}_bytes")(self.place[f"{kind}_widths"], count)) if count else 0
+
+    def _store(self, kind: str, packed: Array, lasts: bool) -> None:
+        """Keeps packed rows. lasts: in this memory; else in the file."""
+        self.kept[kind] = packed if lasts else packed[:0]
+        self.place[kind] = packed.ctypes.data if lasts and len(packed) else 0
+        self.place[_PLACES[kind][1]] = 0 if lasts else self.owner.write(packed)
+        self.place["file"] = self.owner.file
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """For another rank: with places in the file if that rank has opened the file, else with the ends and times."""
-        place, read = self.place, self.owner.read
-        state = self.owner, self.location, self.replay, self.sums, self.locks
-        if self.owner.borrowed is not None and not len(self.kept) and not len(self.kept_times):
-            return *state, place | {"file": self.owner.borrowed}
-        ends = self.kept if len(self.kept) else read(place["offset"], place["count"], MPI_END)
-        times = self.kept_times if len(self.kept_times) else read(place["times_offset"], place["ntimes"], PATH_TIME)
-        return *state, ends, times
+        """For another rank: with places in the file if that rank has opened the file, else with the packed rows."""
+        borrowed, packed = self.owner.borrowed, None
+        if borrowed is None or any(map(len, self.kept.values())):
+            packed = {kind: self._packed(kind) for kind in _PLACES}
+        return self.owner, self.location, self.replay, self.sums, self.locks, self.place | {"file": borrowed}, packed
+
+    def _packed(self, kind: str) -> Array:
+        kept = self.kept[kind]
+        return kept if len(kept) else self.owner.read(self.place[_PLACES[kind][1]], self._size(kind))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.owner, self.location, self.replay, self.sums, self.locks, *rest = state
-        self.kept, self.kept_times = np.empty(0, MPI_END), np.empty(0, PATH_TIME)
-        if len(rest) == 1:
-            self.place = rest[0]
-        else:
-            self._store(*rest)
+        self.owner, self.location, self.replay, self.sums, self.locks, self.place, packed = state
+        self.kept = {}
+        for kind, rows in (packed or {}).items():
+            room, lasts = self.owner.room(len(rows))
+            room[:] = rows
+            self._store(kind, room, lasts)
 
 
 class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
@@ -112,7 +127,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         super().__init__()
         self.times, self._memory = times, _MEMORY if alone else 0
         self._lock, self._spare, self._used = Lock(), list[Any](), 0
-        self._kept, self._room = dict[Any, int](), dict[Any, Array]()
+        self._kept, self._room = 0, np.empty(0, np.uint8)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         weakref.finalize(self, self._file.close)  # findings ask again, so that only the last reference may close it
         self._borrowed: list[BinaryIO] = []
@@ -148,26 +163,20 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         with self._lock:
             self._spare.append(finder)
 
-    def keep(self, rows: Array) -> Array:
-        """A copy of rows, if there is room for them in memory; else no rows."""
+    def room(self, size: int) -> tuple[Array, bool]:
+        """Memory for this number of bytes. True: they may stay there; False: they must go to the file."""
         with self._lock:
-            size = self._kept.get(rows.dtype, 0) + rows.nbytes
-            if not rows.nbytes or size > self._memory:
-                return rows[:0]
-            room = self._room.get(rows.dtype)
-            if room is None or len(room) < rows.nbytes:
-                try:
-                    room = np.empty(max(rows.nbytes, _BLOCK), np.uint8)
-                except MemoryError:
-                    return rows[:0]
-            kept, self._room[rows.dtype] = room[: rows.nbytes], room[rows.nbytes :]
-            self._kept[rows.dtype] = size
-        kept[:] = rows.view(np.uint8)  # as bytes: NumPy copies records one by one
-        return kept.view(rows.dtype)
+            if self._kept + size > self._memory:
+                return np.empty(size, np.uint8), False
+            if len(self._room) < size:
+                self._room = np.empty(max(size, _BLOCK), np.uint8)
+            found, self._room = self._room[:size], self._room[size:]
+            self._kept += size
+        return found, True
 
     def write(self, rows: Array) -> int:
-        """Appends rows to the file. Returns their place. Raises VtraceError."""
-        data = memoryview(np.ascontiguousarray(rows).view(np.uint8).data)
+        """Appends bytes to the file. Returns their place. Raises VtraceError."""
+        data = memoryview(rows.data)
         with self._lock:
             place = self._used
             self._used += len(data)
@@ -191,10 +200,10 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         self._borrowed.append(file)
         return file.fileno()
 
-    def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
-        """Reads rows of the file."""
+    def read(self, place: int, count: int) -> Array:
+        """Reads bytes of the file."""
         self._file.seek(place)
-        return np.fromfile(self._file, kind, count)
+        return np.fromfile(self._file, np.uint8, count)
 
     def arguments(self) -> tuple[bool, bool]:
         """The arguments on another rank."""

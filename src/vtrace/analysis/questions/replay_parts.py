@@ -122,13 +122,11 @@ class _Cut(NamedTuple):
 
 
 def _read(place: Any, first: int, count: int) -> Array:
-    """Ends of a location (record PLACE)."""
-    first, size = max(first, 0), MPI_END.itemsize
-    count = max(0, min(count, int(place["count"]) - first))
-    if place["ends"]:
-        return view(int(place["ends"]) + first * size, count, MPI_END)
-    data = os.pread(int(place["file"]), count * size, int(place["offset"]) + first * size)
-    return np.frombuffer(data[: len(data) // size * size], MPI_END)
+    """Ends of a location (record PLACE); none if the file cannot be read."""
+    first = max(first, 0)
+    found = np.empty(max(0, min(count, int(place["count"]) - first)), MPI_END)
+    code = matcher().vt_ends_read(np.array(place).ctypes.data, first, len(found), found.ctypes.data)
+    return found[:0] if code else found
 
 
 def _ends_near(place: Any, moment: int) -> tuple[int, Array]:

@@ -47,22 +47,19 @@ class Batch:
     calls_attribute: int | None = None
     """Id of the attribute with the number of calls that a Leave ends; None: each ends one."""
     _counts: Array | None = None
-    _kinds: bytes | None = None
 
     def __len__(self) -> int:
         return len(self.time)
-
-    def has(self, kind: int) -> bool:
-        """True if the batch has events of a kind, by its number; much faster than detailed()."""
-        if self._kinds is None:
-            self._kinds = self.kind.tobytes()
-        return kind in self._kinds
 
     def detailed(self) -> Array:
         """The number of events with details, by the number of the kind."""
         if self._counts is None:
             self._counts = np.bincount(self.details["kind"], minlength=_KINDS)
         return self._counts
+
+    def has(self, kind: int) -> bool:
+        """True if the batch has events with details of a kind, by its number."""
+        return bool(self.detailed()[kind])
 
     def numbers_of_calls(self) -> Array:
         """The records of attributes with the number of calls that a Leave ends."""
@@ -131,7 +128,7 @@ class BatchBuffer(Batch):
         """Updates the arrays after reading."""
         f = self.fields
         n = int(f.count)
-        self._counts = self._kinds = None
+        self._counts = None
         self.time, self.kind, self.ref = (column[:n] for column in self._all)
         self.details = view(f.details, f.ndetails, DETAIL) if f.ndetails else _NO_DETAILS
         self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE) if f.nattributes else _NO_ATTRIBUTES
@@ -140,6 +137,10 @@ class BatchBuffer(Batch):
         """Makes room for the next events."""
         f = self.fields
         f.count = f.ndetails = f.nattributes = 0
+        ctypes.memset(f.detailed, 0, _KINDS)
+
+    def has(self, kind: int) -> bool:
+        return bool(self.fields.detailed[kind])  # much faster than detailed()
 
     def __del__(self) -> None:
         if getattr(self, "_pointer", None):

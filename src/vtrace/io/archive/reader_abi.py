@@ -121,6 +121,13 @@ _MATCHER: Prototypes = {
     "vt_mpi_ends_begin": (None, [_pointer]),
     "vt_mpi_ends_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
     "vt_mpi_ends_end": (ctypes.c_int, [_pointer, _i64]),
+    "vt_ends_widths": (_u64, [_pointer, _u64]),
+    "vt_ends_bytes": (_u64, [_u64, _u64]),
+    "vt_ends_pack": (None, [_pointer, _u64, _u64, _pointer]),
+    "vt_ends_read": (ctypes.c_int, [_pointer, _u64, _u64, _pointer]),
+    "vt_times_widths": (_u64, [_pointer, _u64]),
+    "vt_times_bytes": (_u64, [_u64, _u64]),
+    "vt_times_pack": (None, [_pointer, _u64, _u64, _pointer]),
     "vt_match": (ctypes.c_int, [ctypes.POINTER(MatcherFields)]),
     "vt_match_free": (None, [ctypes.POINTER(MatcherFields)]),
 }
