@@ -101,6 +101,23 @@ static void store(struct open_pyramid *p, uint32_t number)
     o->nbytes += bytes;
 }
 
+/* Reads a column of values of `width` bytes. Returns the end of the bytes. */
+static const uint8_t *take_column(const uint8_t *at, uint64_t *column, uint64_t n, uint8_t width)
+{
+#define TAKE(bytes)                                                                                                    \
+    case bytes:                                                                                                        \
+        for (uint64_t i = 0; i < n; i++, at += bytes) memcpy(&column[i], at, bytes);                                   \
+        break
+    switch (width) {
+        TAKE(1);
+        TAKE(2);
+        TAKE(4);
+        TAKE(8);
+    }
+#undef TAKE
+    return at;
+}
+
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values)
 {
     if (bytes < 3 + columns) return 0;
@@ -114,39 +131,8 @@ VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t
     }
     if (size != bytes) return 0;
     memset(values, 0, columns * VT_TILE_BINS * sizeof *values);
-    for (uint64_t c = 0; c < columns; c++, values += VT_TILE_BINS)
-        for (uint64_t i = 0; widths[c] && i < n; i++, at += widths[c]) memcpy(&values[i], at, widths[c]);
+    for (uint64_t c = 0; c < columns; c++, values += VT_TILE_BINS) at = take_column(at, values, n, widths[c]);
     return n;
-}
-
-/* Adds the bins of a tile to the sums and candidates of its row; see vt_tiles_sum. */
-static void add_part(const struct vt_tile_part *p, uint64_t columns, const uint64_t *values,
-                     const struct vt_tile_sums *to)
-{
-    uint64_t *sums = to->sums + p->sum * columns * VT_TILE_BINS;
-    for (uint64_t b = 0; b < VT_TILE_BINS; b++) {
-        const uint64_t bin = p->part * VT_TILE_BINS + b, at = bin / p->joins, first = p->row + bin % p->joins;
-        const uint64_t second = first + p->joins;
-        for (uint64_t c = VT_TILE_EVENTS; c < columns; c++) {
-            uint64_t *sum = &sums[c * VT_TILE_BINS + at], value = values[c * VT_TILE_BINS + b];
-            *sum = c != VT_TILE_DEPTH ? *sum + value : value > *sum ? value : *sum;
-        }
-        to->regions[first * VT_TILE_BINS + at] = (int64_t)values[VT_TILE_REGION * VT_TILE_BINS + b];
-        to->times[first * VT_TILE_BINS + at] = (double)values[VT_TILE_TIME * VT_TILE_BINS + b];
-        to->regions[second * VT_TILE_BINS + at] = (int64_t)values[VT_TILE_SECOND * VT_TILE_BINS + b];
-        to->times[second * VT_TILE_BINS + at] = (double)values[VT_TILE_SECOND_TIME * VT_TILE_BINS + b];
-    }
-}
-
-VT_EXPORT int vt_tiles_sum(const struct vt_tile_part *parts, uint64_t n, uint64_t columns, struct vt_tile_sums *to)
-{
-    uint64_t values[MOST_COLUMNS * VT_TILE_BINS];
-    if (columns > MOST_COLUMNS || columns <= VT_TILE_DEPTH) return 0;
-    for (const struct vt_tile_part *p = parts; p < parts + n; p++) {
-        if (!vt_tiles_unpack((const uint8_t *)(uintptr_t)p->text, p->bytes, columns, values)) return 0;
-        add_part(p, columns, values, to);
-    }
-    return 1;
 }
 
 /* ---- Bins ---- */

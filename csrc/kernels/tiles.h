@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the analysis and the timeline: tiles.c sums a location's times, groups.c the bins of several
+/* The kernels of the analysis and the timeline: tiles.c sums a location's times, tile_rows.c joins tiles of
+   several locations for a picture, groups.c the bins of several
    locations, bundles.c a location's sends; bands.c joins collective operations, window_rows.c collects the calls of a
    window, matcher.c finds the waits of MPI calls (replayed.h lists the files of the replay). This header, bands.h,
    window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
@@ -57,18 +58,20 @@ struct vt_tile {
 struct vt_tile_part {
     uint64_t text; /* address of its bytes */
     uint64_t bytes;
-    uint64_t sum; /* number of the row's sums */
-    uint64_t row; /* the location's first row of candidates */
-    uint64_t part, joins; /* number of the tile among those that are joined; bins, as many as tiles, that become one */
+    uint64_t row; /* number of the row */
+    uint64_t place; /* of the location's first candidate among those of its row */
+    uint64_t part, shift; /* number of the tile among the 2^shift that are joined: so many of their bins become one */
 };
 
-/* Sums of rows, [rows][columns][VT_TILE_BINS], with the deepest stack in place of a sum, for the columns from
-   VT_TILE_EVENTS on; the regions and times of each location, 2 * joins rows of VT_TILE_BINS: all largest ones, then all
-   second ones. The caller sets all values to 0 first. */
-struct vt_tile_sums {
-    uint64_t *sums;
-    int64_t *regions;
-    double *times;
+/* Tiles of rows, [rows][VT_TILE_BINS]; classes and waited: [rows][classes][VT_TILE_BINS]. timeline/row_tiles.py
+   describes the values. */
+struct vt_tile_rows {
+    uint64_t columns, nregions; /* columns: of the tiles of locations */
+    const uint8_t *waits; /* by 1 + region: 1 + class of a region that waits, 0 of others */
+    const double *whole; /* ns of a bin of each row */
+    const uint64_t *candidates; /* of each row: for each location with a tile two for each bin that is joined */
+    uint32_t *region, *events;
+    uint8_t *share, *depth, *classes, *waited;
 };
 
 /* Sums of a bin over all regions. */
@@ -111,8 +114,10 @@ VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay)
 VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
 /* Reads a tile of `columns` columns into values [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
-/* Adds tiles to the sums of rows. Returns 0 for damage. */
-VT_EXPORT int vt_tiles_sum(const struct vt_tile_part *parts, uint64_t n, uint64_t columns, struct vt_tile_sums *to);
+enum { VT_TILES_OK, VT_TILES_DAMAGED, VT_TILES_NO_MEMORY };
+/* Joins the tiles of locations, those of a row one after the other, to tiles of rows. Rows without tiles keep their
+   values. */
+VT_EXPORT int vt_tiles_rows(const struct vt_tile_part *parts, uint64_t n, const struct vt_tile_rows *to);
 /* Returns the finest level of a location with this number of events that lasts `end` ns; limits end. */
 VT_EXPORT uint64_t vt_tiles_level(uint64_t events, int64_t *end);
 /* Adds the next finest bin of a row that is not a location. */

@@ -6,8 +6,10 @@
 
 /* clang-format off */
 #define TILE(F, S) F(S, offset) F(S, bytes) F(S, level) F(S, number)
-#define PART(F, S) F(S, text) F(S, bytes) F(S, sum) F(S, row) F(S, part) F(S, joins)
-#define SUMS(F, S) F(S, sums) F(S, regions) F(S, times)
+#define PART(F, S) F(S, text) F(S, bytes) F(S, row) F(S, place) F(S, part) F(S, shift)
+#define ROWS(F, S)                                                                                                     \
+    F(S, columns) F(S, nregions) F(S, waits) F(S, whole) F(S, candidates) F(S, region) F(S, events) F(S, share)        \
+    F(S, depth) F(S, classes) F(S, waited)
 #define PYRAMID(F, S)                                                                                                  \
     F(S, nregions) F(S, nclasses) F(S, want_overview) F(S, level) F(S, bins) F(S, bytes) F(S, tiles) F(S, nbytes)      \
     F(S, ntiles) F(S, overview) F(S, shares) F(S, noverview) F(S, nshares)
@@ -20,7 +22,7 @@
     F(S, locations) F(S, sent) F(S, received)
 #define STRUCTURES(X)                                                                                                  \
     X(vt_tile, TILE) X(vt_pyramid, PYRAMID) X(vt_bundle, BUNDLE) X(vt_bundles, BUNDLES) X(vt_operation, OPERATION)     \
-    X(vt_operations, OPERATIONS) X(vt_band, BAND) X(vt_tile_part, PART) X(vt_tile_sums, SUMS)
+    X(vt_operations, OPERATIONS) X(vt_band, BAND) X(vt_tile_part, PART) X(vt_tile_rows, ROWS)
 /* clang-format on */
 
 static const struct vt_schema_number numbers[] = {
@@ -29,6 +31,7 @@ static const struct vt_schema_number numbers[] = {
 #undef COLUMN
         {NULL, "TILE_BINS", VT_TILE_BINS},
     {NULL, "TILE_FAN", VT_TILE_FAN},
+    {NULL, "TILES_DAMAGED", VT_TILES_DAMAGED},
 };
 
 VT_SCHEMA(vt_tiles_schema, STRUCTURES, numbers)
