@@ -595,6 +595,23 @@ def test_bursts_of_calls_are_one_iteration(bursts: list[int], slow: int | None, 
     assert len([one for one in found.findings if one.kind == "slow_iterations"]) == bool(slow)
 
 
+def test_bursts_in_which_some_ranks_wait(tmp_path: Path) -> None:
+    """Rank 0 makes its two calls in a row; rank 1 waits for it in the first one for half of each turn."""
+    begins = [[turn + at for turn in range(0, 2100, 100) for at in pair] for pair in ((40, 50), (0, 50))]
+    events = {
+        rank: [
+            (0, "Enter", 0),
+            *(event for begin in each for event in call(begin, begin + 5, "MPI_Coll", (begin, "MpiCollectiveBegin"),
+              (begin, "MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))),
+            (2100, "Leave", 0),
+        ]
+        for rank, each in enumerate(begins)
+    }  # fmt: skip
+    found = Trace(archive(tmp_path / "a", events)).diagnosis(Selection()).iterations
+    assert found
+    assert (found.basis, found.slow, {*found.table["time_ns"].tolist()}) == ("every 2 calls", [], {100})
+
+
 @pytest.mark.parametrize(("ranks", "line"), [("1", "rank 1 is missing"), ("1,3-4", "ranks 1,3-4 are missing")])
 def test_missing_ranks(ranks: str, line: str, tmp_path: Path) -> None:
     trace = Trace(archive(tmp_path / "a", program(0, 2, steps=5)))

@@ -66,6 +66,15 @@ def test_the_line_where_some_threads_sleep_longer() -> None:
     assert str(found) == "usleep, called by rest (x.f90:21)"
 
 
+def test_the_caller_that_sleeps_longer() -> None:
+    """All functions sleep in pause, which they call by work; react sleeps longer on thread 1."""
+    sites = [("usleep@x.c:1", "pause@/a/x.c:3", "work@/a/x.c:5", f"{name}@/a/x.c:9") for name in ("react", "move")] * 2
+    times = cast("BlockedTimes", SimpleNamespace(location=np.array([0, 0, 1, 1]), sites=sites))
+    found = longer_sleep(times, np.array([50.0, 50.0, 150.0, 50.0]), [1], [0], difference=100)
+    assert found
+    assert found.text == "pause (x.c:3, called by work in react, asleep in usleep)"
+
+
 FUTEX, READS = "syscall@x.S:38 <- take@/a/x.c:3", "pthread_rwlock_clockrdlock@x.c:1 <- take@/a/x.c:3"
 OF_SEVERAL = "sem_wait for another process@nptl/sem_wait.c:25 <- take@/a/x.c:3"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from support.synthetic_runs.diagnosed import Event, threads, told, without_processor
+from support.synthetic_runs.diagnosed import Event, asleep, threads, told, without_processor
 from vtrace.analysis.findings.finding import BOUND, EXACT
 from vtrace.analysis.findings.lock_waits import CONDITION_NUMBER, SITE
 from vtrace.analysis.findings.run_facts import RunFacts
@@ -35,6 +35,25 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 600
     without_processor(trace.anchor, (0, 100, 850, 700, "main"))
     assert told(Trace(trace.anchor), "omp_serial").loss_ns == 3 * 200
+
+
+@pytest.mark.parametrize("name", ["main", "f._omp_fn.0", "f"])
+def test_the_call_that_sleeps_while_threads_are_idle(name: str, tmp_path: Path) -> None:
+    """Thread 0 sleeps in code that is inlined into a function; its name is told if that tells nothing."""
+    parallel: list[Event] = [(900, "Enter", 1), (1000, "Leave", 1)]
+    events = {0: [(0, "Enter", 0), (0, "Enter", 2), (900, "Leave", 2), *parallel, (1000, "Leave", 0)], 1: parallel}
+    made = Foreign(tmp_path)
+    for thread, each in events.items():
+        made.events(thread, each)
+    made.begin_definitions()
+    made.machine(length=1000)
+    for thread in events:
+        made.location(thread)
+    made.region(0, "start")
+    made.region(1, "!$omp parallel", PARALLEL, OPENMP)
+    made.region(2, name)
+    found = told(asleep(made.close(), (0, 0, 900, "nanosleep@x.c:1 <- rest@/a/x.c:3", (0, 2))), "omp_serial")
+    assert (" while rest (x.c:3, asleep in nanosleep) runs" in found.text) == (name != "f")
 
 
 @pytest.mark.parametrize("name", ["MPI_Init", "MPI_Barrier"])
@@ -284,6 +303,21 @@ def test_work_between_tries_of_a_lock(call: str, certainty: str, tmp_path: Path)
     events = {row: [(0, "Enter", 0), *each, (40 * ms, "Leave", 0)] for row, each in enumerate((holds, tries))}
     found = told(of_pthreads(tmp_path, events, call, "pthread_mutex_lock", "pthread_mutex_unlock"), "lock")
     assert (found.loss_ns, found.ranks, found.certainty) == (25 * ms, (0,), certainty)
+
+
+def test_the_holder_for_most_of_a_wait(tmp_path: Path) -> None:
+    """Thread 1 waits from 100 to 310 ns: 200 ns for thread 0, and 10 for thread 2, which waited before it."""
+    holds = {0: (0, 5, 300, 1), 2: (50, 300, 310, 2), 1: (100, 310, 320, 3)}
+    events: dict[int, list[Event]] = {
+        thread: [
+            (0, "Enter", 0), (begin, "Enter", 2), (got, "ThreadAcquireLock", PTHREAD, 7, order), (got, "Leave", 2),
+            (left, "Enter", 3), (left, "ThreadReleaseLock", PTHREAD, 7, order), (left, "Leave", 3), (400, "Leave", 0),
+        ]
+        for thread, (begin, got, left, order) in sorted(holds.items())
+    }  # fmt: skip
+    found = told(of_pthreads(tmp_path, events, "pthread_mutex_lock", "pthread_mutex_unlock"), "lock")
+    assert found.loss_ns == 250 + 210
+    assert "; thread 0 holds it for 295 ns, at most 295 ns, after" in found.text
 
 
 @pytest.mark.parametrize(

@@ -435,15 +435,22 @@ def _without_waits(facts: RunFacts, times: Array, begins: Array, locations: list
 def _without_bursts(facts: RunFacts, row: int, iterations: Iterations, calls: dict[int, Array]) -> Iterations:
     """The iterations; if the calls come in bursts, the iterations of the loop around the bursts. A long time follows
     each burst, repeatedly after the same number of calls; the long times are most of the time, else these are slow
-    iterations."""
-    times = iterations.table["time_ns"]
-    longest_first = np.sort(times)[::-1]
-    half = longest_first[np.searchsorted(np.cumsum(longest_first), times.sum() / 2)] if len(times) else 0
-    bursts = iterations.basis == _BASES[1]
-    size = _burst_size(np.flatnonzero(2 * times > half), iterations.table.rows) if bursts else 1
+    iterations. Some processes may wait between the calls of a burst, the others show it."""
+    if iterations.basis != _BASES[1]:
+        return iterations
+    there = np.where(iterations.times >= 0, iterations.times, np.iinfo(np.int64).max)
+    quickest = np.minimum(there.min(axis=1, initial=np.iinfo(np.int64).max), iterations.table["time_ns"])
+    size = next((size for times in (iterations.table["time_ns"], quickest) if (size := _bursts_in(times)) > 1), 1)
     if size < 2:
         return iterations
     return _iterations(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})
+
+
+def _bursts_in(times: Array) -> int:
+    """The number of calls in a burst; 1: no bursts. times: from one call to the next."""
+    longest_first = np.sort(times)[::-1]
+    half = longest_first[np.searchsorted(np.cumsum(longest_first), times.sum() / 2)] if len(times) else 0
+    return _burst_size(np.flatnonzero(2 * times > half), len(times))
 
 
 def _burst_size(long: Array, count: int) -> int:

@@ -26,6 +26,8 @@ that is the lock. Of the Enter by which a reader releases a lock for which a wri
 the reader's calls for reading since the one that got it, which SITE names."""
 _PAUSE = 10_000_000
 """ns: with longer pauses between tries a thread does other work meanwhile."""
+_HOLDS = 100
+"""The most holders in one wait to compare."""
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns lock".split()
 
 
@@ -83,7 +85,8 @@ class _Readers:
 
 def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
     """Rows of _COLUMNS for the calls of locks in which a thread waits: from its enter to the moment when it gets a lock
-    that another thread released meanwhile. hold: a number for each time that a lock was held."""
+    that another thread released meanwhile; the holder is the one that held the lock longest meanwhile. hold: a number
+    for each time that a lock was held."""
     acquired, released = events.acquired, events.released
     got = acquired[np.lexsort((acquired[:, 4], acquired[:, 1]))]
     times = (events.calls["end"], acquired[:, 4], released[:, 4])
@@ -108,13 +111,36 @@ def lock_waits(events: LockEvents, mine: Array) -> list[tuple[int, ...]]:
         elif hold not in given or given[hold][4] <= begin or given[hold][1] == location:
             continue
         else:
-            holder, left, by_site = int(given[hold][1]), int(given[hold][4]), by_sites.get((location, when), -1)
+            hold = _longest_hold(hold, given, taken, location=location, begin=begin)
+            holder, left = int(given[hold][1]), int(given[hold][4])
+            after = taken.get((process, lock, hold[2] + 1))  # who waited for this holder knows its call
+            by_site = -1 if after is None else by_sites.get((int(after[1]), int(after[4])), -1)
             since, number = int(taken[hold][4]) if hold in taken else -1, numbers.get(hold, -1)
         found.append((
             int(mine["kind"][row]), int(mine["path"][row]), location, holder, _path(calls, holder, since), begin,
             when - begin, sites.get((location, when), -1), by_site, number, left - since if since >= 0 else -1,
             names.get((location, when), -1),
         ))  # fmt: skip
+    return found
+
+
+_Hold = tuple[int, int, int]
+"""A time that a lock was held for: process, lock, order."""
+
+
+def _longest_hold(
+    last: _Hold, given: dict[_Hold, Array], taken: dict[_Hold, Array], *, location: int, begin: int
+) -> _Hold:
+    """The hold that is longest from the begin of a location's wait to its end: the last one, or one before it. given,
+    taken: rows of LockEvents."""
+    process, lock, order = last
+    most, found = 0, last
+    while (hold := (process, lock, order)) in given and given[hold][4] > begin and last[2] - order < _HOLDS:
+        since = int(taken[hold][4]) if hold in taken else begin
+        length = int(given[hold][4]) - max(since, begin)
+        if length > most and given[hold][1] != location:
+            most, found = length, hold
+        order -= 1
     return found
 
 

@@ -18,7 +18,7 @@ from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_in_turn
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, is_unnamed, ranks_text
+from vtrace.analysis.findings.run_facts import RunFacts, callers_text, hides_code, is_unnamed, ranks_text
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
@@ -316,7 +316,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     place, source = facts.call_text(delays.paths, cause.path), facts.source(cause.path, delays.paths)
     others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
     asleep: Place | None = cause.place
-    if not (asleep or is_io) and is_unnamed(names):
+    if not (asleep or is_io) and hides_code(trace, delays.paths, cause.path):
         asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
         if asleep and cause.kind == "serialisation":
             asleep = sleep_in_turn(facts, answers.call_waits(), names, cause.locations) or asleep

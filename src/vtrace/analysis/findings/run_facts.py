@@ -62,6 +62,10 @@ _PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
 """Regions of libc in which a process waits for another one; their paradigm is NONE."""
 OUTSIDE = "the program outside of recorded calls"
 """The place of time in functions that were not recorded."""
+TASKS, CONSTRUCTS = ("TASK", "TASK_UNTIED"), ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
+"""Roles of regions of OpenMP that contain code of the program."""
+_BODY = re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined")
+"""Names of the functions that compilers make of this code."""
 _MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
 """Regions that create, free and query communicators."""
 
@@ -525,7 +529,8 @@ class RunFacts:
 
     def function_at(self, path: int, locations: list[int], others: list[int]) -> tuple[str, tuple[str, ...]]:
         """The function in which locations take longer than others in a path, in a sentence, and its call path."""
-        if not path and (asleep := self.longer_sleep(self.paths_named(()), locations, others)):
+        inside = self.paths_named(self.names(path))
+        if hides_code(self.trace, self.paths, path) and (asleep := self.longer_sleep(inside, locations, others)):
             return asleep.text, asleep.names
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
             return sampled.text, sampled.names
@@ -556,6 +561,23 @@ def is_unnamed(names: tuple[str, ...]) -> bool:
     """True for the time outside of recorded calls, and for functions that call all others: the code that takes the time
     may be inlined there."""
     return not names or names[-1] in OUTERMOST
+
+
+def is_body(trace: Source, paths: Table, path: int) -> bool:
+    """True for a construct of OpenMP, and for the function that the compiler makes of its body."""
+    row = int(paths["region"][path])
+    return row >= 0 and (
+        str(trace.regions["role"][row]) in (*CONSTRUCTS, *TASKS) or bool(_BODY.search(str(trace.regions["name"][row])))
+    )
+
+
+def hides_code(trace: Source, paths: Table, path: int) -> bool:
+    """True for a path whose innermost call names no function of the program: outside of recorded calls, a function that
+    calls all others, a construct of OpenMP, a function of a header of the system, such as std::function's."""
+    row = int(paths["region"][path])
+    if row < 0 or str(trace.regions["name"][row]) in OUTERMOST or is_body(trace, paths, path):
+        return True
+    return bool(CLASS_OF[trace.regions["activity"][row]] == USER) and in_headers(str(trace.regions["file"][row]))
 
 
 def part_of(part: float, whole: float) -> float:

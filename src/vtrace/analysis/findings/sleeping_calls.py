@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,12 +50,14 @@ _MOST = 0.5
 @dataclass(frozen=True)
 class SleepingCall:
     """sleeps: the function of libc. function, source (file:line of the call): the program's own code that calls it.
-    callers: more functions around it, the outermost first."""
+    callers: more functions around it, the outermost first. apart: the nearest of them that tells this call from others
+    that sleep as usual in the same function, "" if that is its nearest caller."""
 
     sleeps: str
     function: str
     source: str
     callers: tuple[str, ...] = ()
+    apart: str = ""
 
     def __str__(self) -> str:
         line = f" ({self.source.rpartition('/')[2]})" if self.source else ""
@@ -71,7 +73,8 @@ class SleepingCall:
     @property
     def caller(self) -> str:
         """The nearest caller, if it tells more than that the program calls the function."""
-        return self.callers[-1] if self.callers and self.callers[-1] not in OUTERMOST else ""
+        nearest = self.callers[-1] if self.callers and self.callers[-1] not in OUTERMOST else ""
+        return f"{nearest} in {self.apart}" if nearest and self.apart else nearest
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,4 +185,7 @@ def longest_sleep(
     most = max(sums, key=sums.__getitem__, default=())
     if not most:
         return None, 0.0
-    return max(by_line[most], key=by_line[most].__getitem__), sums[most]
+    found = max(by_line[most], key=by_line[most].__getitem__)
+    usual = {name for one, more in by_line[most].items() if 2 * more < by_line[most][found] for name in one.callers}
+    nearest = next((name for name in reversed(found.callers) if name not in {*usual, *OUTERMOST}), "")
+    return replace(found, apart=nearest if nearest not in found.callers[-1:] else ""), sums[most]

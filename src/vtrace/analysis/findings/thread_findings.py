@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,15 +15,13 @@ from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_of_partners
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
+from vtrace.analysis.findings.run_facts import CONSTRUCTS, OUTSIDE, TASKS, RunFacts, hides_code, is_body, locations_text
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up
 
-_TASKS, _BODY = ("TASK", "TASK_UNTIED"), re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined")
-_CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 _MUCH = 0.1
 """Idle threads are told with at least this part of the time of the one that is idle longest."""
 _UNEVEN, _CLEARLY = 0.1, 1.5
@@ -86,7 +83,8 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
         place = facts.function_at(0, culprits, others)[0] if construct < 0 and others else OUTSIDE
         return place if place != OUTSIDE else ""
     row = int(mine["path"][np.argmax(mine["exclusive"])])
-    if _is_body(facts, row) and (slept := sleep_of_partners(facts, waits, path) or _sleep_in_tasks(facts, threads)):
+    hidden = is_body(facts.trace, facts.paths, row)
+    if hidden and (slept := sleep_of_partners(facts, waits, path) or _sleep_in_tasks(facts, threads)):
         return slept.text
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(row), culprits or threads.tolist(), others)):
         return sampled.text
@@ -99,22 +97,16 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
 
 def _sleep_in_tasks(facts: RunFacts, threads: Array) -> SleepingCall | None:
     """The call in which threads sleep for most of their tasks."""
-    is_task = np.append(np.isin(facts.trace.regions["role"].astype(str), _TASKS), False)
+    is_task = np.append(np.isin(facts.trace.regions["role"].astype(str), TASKS), False)
     inside = outermost(facts.paths["parent"], is_task[facts.paths["region"]]) > 0
     return facts.longer_sleep(inside, threads.tolist(), [])
-
-
-def _is_body(facts: RunFacts, path: int) -> bool:
-    """True for a construct of OpenMP, and for the function that the compiler makes of its body."""
-    regions, row = facts.trace.regions, int(facts.paths["region"][path])
-    return str(regions["role"][row]) in (*_CONSTRUCTS, *_TASKS) or bool(_BODY.search(str(regions["name"][row])))
 
 
 def _barrier_text(facts: RunFacts, paths: Table, path: int) -> str:
     """The place of a barrier: at the end of a worksharing construct or of a parallel region, or in the barrier."""
     role, above = str(facts.trace.regions["role"][int(paths["region"][path])]), int(paths["parent"][path])
     ends = str(facts.trace.regions["role"][int(paths["region"][above])]) if above > 0 else ""
-    if role == "IMPLICIT_BARRIER" and ends in _CONSTRUCTS:
+    if role == "IMPLICIT_BARRIER" and ends in CONSTRUCTS:
         return f"at the end of {facts.call_text(paths, above)}"
     return f"in {facts.call_text(paths, path)}"
 
@@ -171,7 +163,8 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
     place = facts.call_text(waits.paths, path)
     serial, names = np.unique(waits["partner"][waits["path"] == path]).tolist(), facts.names(path, waits.paths)
-    asleep = facts.longer_sleep(facts.paths_named(()), serial, []) if not names else None
+    hidden = hides_code(facts.trace, waits.paths, path)
+    asleep = facts.longer_sleep(facts.paths_named(names), serial, []) if hidden else None
     sampled = facts.sampled.longer(names, serial, []) if facts.sampled and not asleep else None
     place = asleep.text if asleep else sampled.text if sampled else place
     idle, loss = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows), span(waits["time_ns"].sum())
