@@ -454,6 +454,14 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+@pytest.mark.parametrize(("slow", "length", "is_told"), [(0, 900, False), (0, 2900, True), (7, 900, True)])
+def test_a_first_iteration_may_be_slow(slow: int, length: int, is_told: bool, tmp_path: Path) -> None:
+    """Of 100 iterations of 100 ns on two ranks one of rank 1 takes longer, by 7 or 22 % of the run."""
+    works = [[100, length if n == slow else 100] for n in range(100)]
+    found = Trace(archive(tmp_path / "a", meetings(works))).diagnosis(Selection()).findings
+    assert ("slow_iterations" in {one.kind for one in found}) == is_told
+
+
 def test_turns_of_an_outer_loop_are_no_slow_iterations(tmp_path: Path) -> None:
     """The program does something long after each 17 calls of work: these calls are in a loop within a loop."""
     works = [[100, 12_000 if n % 17 == 16 else 100] for n in range(90)]

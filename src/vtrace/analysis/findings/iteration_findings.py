@@ -31,6 +31,8 @@ _LONG = 8
 """So many neighbouring slow iterations may be a part of the program of its own."""
 _SIMILAR = 0.25
 """Periodic outliers lose at least this part of the largest loss of an outlier."""
+_FIRST = 0.1
+"""The least share of the time of all threads that a slow first iteration loses."""
 _INNER = 100
 """Periodic outliers that take so many times longer are the turns of a loop around that of the iterations."""
 _REGULAR, _NEIGHBOURS, _MANY = 0.75, 2, 100
@@ -56,6 +58,7 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
         _slow(facts, iterations, each)
         for each in _with_one_cause(facts, iterations, LEAST * facts.whole)
         if not each.slow.for_thread  # findings about threads tell these waits
+        and not _is_first_use(facts, iterations, each)
     ]
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
 
@@ -112,6 +115,13 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
             continue
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
+
+
+def _is_first_use(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:
+    """True if the first iteration of the run alone is slow, and loses little: its memory, connections and caches are
+    new."""
+    is_first = outliers.runs == [(0, 0)] and facts.window.is_whole(facts.trace)
+    return is_first and iterations.loss(0, 0) < _FIRST * facts.whole
 
 
 def _regular(places: list[int]) -> list[int]:
