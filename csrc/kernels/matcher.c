@@ -179,6 +179,39 @@ int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *wai
     return 0;
 }
 
+/* ---- Ends that refer to earlier ones ---- */
+
+static struct vt_opened *opened_at(struct vt_reader *c, uint64_t key) { return &c->opened[(key >> 1) % VT_OPENED]; }
+
+static uint64_t key_of(uint64_t place, uint32_t what) { return place << 1 | what; }
+
+/* Keeps an object for a later end. The few objects of a location that are open at a time mostly need no table. */
+static int remember(struct vt_replayed *r, struct vt_reader *c, uint32_t what, void *object)
+{
+    const uint64_t key = key_of(c->next, what);
+    struct vt_opened *o = opened_at(c, key);
+    if (o->object) return vt_pair_table_set(&r->open, c->location, key, (uintptr_t)object);
+    *o = (struct vt_opened){key, object};
+    return 1;
+}
+
+static void *known_by(struct vt_replayed *r, struct vt_reader *c, uint32_t place, uint32_t what)
+{
+    r->out->crossing += place < c->place->begin;
+    const uint64_t key = key_of(place, what);
+    const struct vt_opened *o = opened_at(c, key);
+    if (o->object && o->key == key) return o->object;
+    return (void *)(uintptr_t)vt_pair_table_get(&r->open, c->location, key);
+}
+
+static void forget(struct vt_replayed *r, struct vt_reader *c, uint32_t place, uint32_t what)
+{
+    const uint64_t key = key_of(place, what);
+    struct vt_opened *o = opened_at(c, key);
+    if (o->object && o->key == key) o->object = NULL;
+    else vt_pair_table_drop(&r->open, c->location, key);
+}
+
 /* ---- Messages ---- */
 
 static struct vt_message *new_message(struct vt_replayed *r)
@@ -237,9 +270,7 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
     m->blocks = (e->what & VT_CALL_BLOCKS) != 0;
     if (m->blocks && !waits_for_receiver(r, c, m)) return -1;
-    if (e->what & VT_CALL_COMPLETES &&
-        !vt_pair_table_set(&r->open, (uint64_t)c->location << 1 | OF_MESSAGE, c->next, (uintptr_t)m))
-        return -1;
+    if (e->what & VT_CALL_COMPLETES && !remember(r, c, OF_MESSAGE, m)) return -1;
     vt_wake_list(r, &m->waiter);
     drop_message(r, m);
     return 1;
@@ -299,18 +330,6 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
 
 /* ---- One end ---- */
 
-static void *known_by(struct vt_replayed *r, const struct vt_reader *c, uint32_t place, uint32_t what)
-{
-    r->out->crossing += place < c->place->begin;
-    const uint64_t key = (uint64_t)c->location << 1 | what;
-    return (void *)(uintptr_t)vt_pair_table_get(&r->open, key, place);
-}
-
-static void forget(struct vt_replayed *r, const struct vt_reader *c, uint32_t place, uint32_t what)
-{
-    vt_pair_table_drop(&r->open, (uint64_t)c->location << 1 | what, place);
-}
-
 static int sent(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e)
 {
     struct vt_message *m = known_by(r, c, e->tag, OF_MESSAGE);
@@ -342,7 +361,6 @@ static int blocking(struct vt_replayed *r, uint32_t process, struct vt_reader *c
 /* Replays one end. Returns 1: the next end follows, 2: another reader may follow, 0: the actor waits, -1: no memory. */
 static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
-    const uint64_t key = (uint64_t)c->location << 1;
     switch (e->what & VT_CALL_KIND) {
     case VT_CALL_SEND: return send(r, process, c, e);
     case VT_CALL_SENT: return sent(r, c, e);
@@ -350,7 +368,7 @@ static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, 
     case VT_CALL_COLLECTIVE: return blocking(r, process, c, e);
     case VT_CALL_POST: {
         struct vt_message *m = vt_call_enter(r, c, e) ? post(r, process, c, e) : NULL;
-        return m && vt_pair_table_set(&r->open, key | OF_MESSAGE, c->next, (uintptr_t)m) ? 1 : -1;
+        return m && remember(r, c, OF_MESSAGE, m) ? 1 : -1;
     }
     case VT_CALL_DONE: {
         struct vt_message *m = known_by(r, c, e->tag, OF_MESSAGE);
@@ -361,7 +379,7 @@ static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, 
     case VT_CALL_BEGIN: {
         struct vt_instance *i = NULL;
         if (!vt_call_enter(r, c, e) || vt_collective_begins(r, process, c, e, &i) < 0) return -1;
-        return vt_pair_table_set(&r->open, key | OF_INSTANCE, c->next, (uintptr_t)i) ? 1 : -1;
+        return remember(r, c, OF_INSTANCE, i) ? 1 : -1;
     }
     case VT_CALL_END: {
         struct vt_instance *i = known_by(r, c, e->tag, OF_INSTANCE);

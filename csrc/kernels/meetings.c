@@ -76,7 +76,8 @@ static void take_collective(struct vt_open_call *o, const struct vt_meetings *ow
 {
     for (uint32_t i = 1; i <= VT_MEETINGS && i <= own->count; i++) { /* the latest first */
         const uint32_t at = (own->count - i) % VT_MEETINGS, call = own->other[at];
-        if (call >= o->call || (o->meet != VT_NONE && call < o->meet)) continue;
+        if (o->meet != VT_NONE && call < o->meet) break;
+        if (call >= o->call) continue;
         for (uint32_t k = 1; k <= VT_MEETINGS && k <= other->count; k++) {
             const uint32_t there = (other->count - k) % VT_MEETINGS;
             if (own->one[at] != other->one[there]) continue;

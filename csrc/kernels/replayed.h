@@ -148,6 +148,14 @@ struct vt_meetings {
     struct vt_meetings *made;
 };
 
+#define VT_OPENED 32u
+
+/* A message, or an operation of a collective, to which a later end of its location refers. */
+struct vt_opened {
+    uint64_t key; /* the place of the first end, and the kind of object */
+    void *object; /* NULL: none */
+};
+
 /* The position of the replay in the ends of one location. */
 struct vt_reader {
     const struct vt_location_ends *place;
@@ -168,6 +176,7 @@ struct vt_reader {
     int64_t useful, base, top; /* useful time before the latest call, before the start and the end of the window */
     uint8_t has_base, has_top;
     struct vt_modelled modelled;
+    struct vt_opened opened[VT_OPENED]; /* by place; r->open has those whose place is taken */
     struct vt_part *lates; /* waits for late senders whose order later receives decide, ascending by sent */
     uint32_t first_late, nlates;
     uint64_t lates_room;

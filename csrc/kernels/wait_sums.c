@@ -118,21 +118,19 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
         o->made = r->calls;
         r->calls = o;
     }
-    *o = (struct vt_open_call){.reader = c,
-                               .enter = e->enter,
-                               .leave = e->leave,
-                               .sure = e->enter,
-                               .late = e->enter,
-                               .tail = INT64_MAX,
-                               .sent = INT64_MIN,
-                               .node = c->joined[e->node],
-                               .location = c->location,
-                               .call = e->call,
-                               .partner.location = VT_NONE,
-                               .meet = VT_NONE,
-                               .partner_meet = VT_NONE,
-                               .pending = 1,
-                               .made = o->made};
+    /* One by one: setting the whole to zero takes longer than all else here. */
+    o->reader = c;
+    o->enter = o->sure = o->late = e->enter;
+    o->leave = e->leave;
+    o->tail = INT64_MAX;
+    o->sent = INT64_MIN;
+    o->node = c->joined[e->node];
+    o->location = c->location;
+    o->call = e->call;
+    o->kind = o->tail_kind = o->sender = 0;
+    o->partner.location = o->receiver.location = VT_NONE;
+    o->meet = o->partner_meet = VT_NONE;
+    o->pending = 1;
     c->call = o;
     c->call_number = e->call;
     return vt_model_enters(r, c, e);

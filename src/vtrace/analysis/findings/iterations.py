@@ -332,8 +332,10 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
                 order = np.argsort(begin, kind="stable")
                 begin, end = begin[order], end[order]
             outermost = begin >= np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end)[:-1])
+            if not outermost.all():
+                begin, end = begin[outermost], end[outermost]
             if len(begin):
-                calls[location] = np.stack([begin, end], 1)[outermost]
+                calls[location] = np.stack([begin, end], 1)
         return calls
 
 
@@ -540,26 +542,37 @@ def _end_turns(facts: RunFacts, calls: dict[int, Array]) -> bool:
 def _table(calls: dict[int, Array], basis: str, *, by_ends: bool = False) -> tuple[Table, Array, Array, list[int]]:
     """The table, the times and start times of each location, and the locations. by_ends: turns end with these calls;
     that of the first call has an unknown begin."""
-    if basis != _BASES[0]:
-        edge = int(by_ends)
-        calls = {at: np.stack([times[:-1, edge], times[1:, edge]], 1) for at, times in calls.items()}
     locations = sorted(calls)
-    count = max(len(times) for times in calls.values())
-    times, begins, ends = (np.full((len(locations), count), -1, np.int64) for _ in range(3))
-    for row, at in enumerate(locations):
-        n = len(calls[at])
-        begins[row, :n], ends[row, :n] = calls[at][:, 0], calls[at][:, 1]
-        times[row, :n] = ends[row, :n] - begins[row, :n]
-    there = times >= 0
+    first, second = [calls[at][:, 0] for at in locations], [calls[at][:, 1] for at in locations]
+    if basis != _BASES[0]:
+        turns = second if by_ends else first
+        first, second = [times[:-1] for times in turns], [times[1:] for times in turns]
+    count = max(map(len, first))
+    begins, ends = _padded(first, count), _padded(second, count)
+    there = np.arange(count) < np.array([*map(len, first)])[:, None]
+    times = ends - begins
+    firsts, sums = begins, times
+    if not there.all():
+        times[~there] = -1
+        firsts, sums = np.where(there, begins, np.iinfo(np.int64).max), np.where(there, times, 0)
     slowest = times.argmax(axis=0) if count else np.empty(0, np.int64)
-    first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     table = Table({
-        "iteration": np.arange(count) + by_ends, "begin": first,
+        "iteration": np.arange(count) + by_ends, "begin": firsts.min(axis=0, initial=np.iinfo(np.int64).max),
         "end": ends.max(axis=0, initial=-1), "time_ns": times.max(axis=0, initial=-1),
-        "mean_ns": np.where(there, times, 0).sum(axis=0) // np.maximum(1, there.sum(axis=0)),
+        "mean_ns": sums.sum(axis=0) // np.maximum(1, there.sum(axis=0)),
         "location": np.array(locations)[slowest],
     })  # fmt: skip
     return table, times.T, begins.T, locations
+
+
+def _padded(rows: list[Array], count: int) -> Array:
+    """(rows, count) of rows with at most so many values; -1 where a row has no value."""
+    if all(len(row) == count for row in rows):
+        return np.stack(rows)
+    found = np.full((len(rows), count), -1, np.int64)
+    for to, row in zip(found, rows, strict=True):
+        to[: len(row)] = row
+    return found
 
 
 def _median(values: Array) -> float:

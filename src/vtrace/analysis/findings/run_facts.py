@@ -483,8 +483,16 @@ class RunFacts:
         return self.without_recursion(self.paths)
 
     def paths_named(self, names: tuple[str, ...]) -> Array:
-        """(paths,) bool: the call paths with these names, but for recursion; without names the root."""
-        return _mask(_find_paths(self, names), self.paths.rows)
+        """(paths,) bool, read-only: the call paths with these names, but for recursion; without names the root."""
+        if names not in self._named:
+            self._named[names] = _mask(_find_paths(self, names), self.paths.rows)
+            self._named[names].flags.writeable = False
+        return self._named[names]
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, ...], Array]:
+        """Answers of paths_named."""
+        return {}
 
     def calls(self, names: tuple[str, ...]) -> Array:
         """(locations,) the calls of the call paths with these names."""
