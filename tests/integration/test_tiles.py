@@ -387,10 +387,13 @@ def test_tiles_of_unusual_runs(settings: dict[str, str], build: Builder, tmp_pat
     check_made(tmp_path / "ring.trace")
 
 
-def test_no_room_for_the_tiles(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """vtunify writes the archive although no tiles can be built."""
+@pytest.mark.parametrize("buffer", [0, 1 << 20], ids=["at once", "at the end"])
+def test_no_room_for_the_tiles(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
+    """vtunify writes the archive although no tiles can be built. buffer: bytes that the temporary file takes before the
+    error."""
     run(build("ring.c", flags=("-O1", "-pthread", "-DVTRACE")), tmp_path, "end", "300")
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
+    full = lambda buffering: open("/dev/full", "r+b", buffering=buffer)  # noqa: SIM115, E731
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     made: list[WrittenTiles] = []
 
     def listen(anchor: Path) -> WrittenTiles:

@@ -68,6 +68,13 @@ def test_only_under_names_of_this_machine(server: Server) -> None:
         assert ask(server, path, host)[0] == 200, host
 
 
+def test_asks_no_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("socket.getfqdn", lambda name="": asked.append(name) or name)
+    Server(SimpleNamespace()).server_close()
+    assert not asked
+
+
 def test_only_its_own_files(server: Server) -> None:
     base = f"/{server.token}"
     for path in (

@@ -21,6 +21,7 @@ import numpy as np
 from vtrace.analysis.table import Array, Table, stack
 from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline.answers import Content, pack, unpack
+from vtrace.timeline.call_store import LARGE
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.row_tiles import NO_LEVEL
 from vtrace.timeline.tiles import event_count
@@ -223,9 +224,8 @@ class _Saver:
         """True if the part of the trace is not too large to read its calls."""
         shown, (begin, end) = self._shown, self._window
         share = min(1.0, (end - begin) / max(1, shown.trace.duration))
-        order = shown.rows.order.tolist()
-        events = sum(event_count(shown.trace, location) for location in order)
-        return events * share <= _READ and not any(shown.store.is_large(location) for location in order)
+        events = [event_count(shown.trace, location) for location in shown.rows.order.tolist()]
+        return sum(events) * share <= _READ and max(events, default=0) <= LARGE
 
     def _calls(self) -> None:
         """The calls of the window; of many calls the longest ones."""

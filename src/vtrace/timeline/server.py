@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
@@ -65,6 +66,10 @@ class Server(ThreadingHTTPServer):
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
             raise VtraceError(f"cannot listen on port {port}: {error.strerror}", "choose another --port") from error
+
+    def server_bind(self) -> None:
+        """Does not look up a name for the address, as HTTPServer does: a slow name server would delay the page."""
+        TCPServer.server_bind(self)
 
     @property
     def port(self) -> int:

@@ -14,7 +14,7 @@ from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
 from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.tile_file import TileFile
-from vtrace.timeline.tile_pass import TilePass
+from vtrace.timeline.tile_pass import TilePass, scratch_file
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -70,7 +70,7 @@ def _build(trace: Source, of: str, console: Console) -> Path:
     files has no room, and VtraceError."""
     events = int(trace.locations["events"].sum())
     before = list(trace.problems)
-    with tempfile.TemporaryFile() as scratch:
+    with scratch_file() as scratch:
         with console.steps("reading events", events, "events") as advance:
             tiles = TilePass(trace, scratch, advance)
             ask(trace, tiles.questions, Selection.of(locations=tiles.builder.groups.order), in_order=True)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.source import Source
@@ -23,6 +23,14 @@ from vtrace.timeline.tiles import TileBuilder, finest_level
 
 LARGE = 50_000_000
 """A trace with more events is large: the page does not read all its messages."""
+
+_BUFFER = 1 << 20
+"""Bytes of the buffer of the temporary file: a short location has a few KB."""
+
+
+def scratch_file() -> BinaryIO:
+    """A temporary file for the frames of a pass. Raises OSError."""
+    return cast("BinaryIO", tempfile.TemporaryFile(buffering=_BUFFER))
 
 
 def is_large(trace: Source) -> bool:
@@ -68,7 +76,7 @@ class WrittenTiles:
     def __init__(self, anchor: Path) -> None:
         """anchor: of an archive with the expected definitions. Raises FormatError."""
         self._expected = Source(anchor)
-        self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
+        self._scratch = scratch_file()
         self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
         self._scan = WrittenScan(self._expected, self._tiles.questions)
         self.end = self._scan.end
@@ -79,13 +87,17 @@ class WrittenTiles:
         return self._scan.location(id)
 
     def write(self, trace: Source) -> bool:
-        """Writes the tiles beside the finished archive. Returns False if they do not fit. Raises VtraceError."""
-        with self._scratch:
-            if self._scan.failed or not self._scan.fits(trace) or not self._fit(trace):
-                return False
-            of = sidecar.identity(trace.anchor, trace.properties)
-            self._tiles.write(trace.anchor.parent, of, [], trace)
-            return True
+        """Writes the tiles beside the finished archive. Returns False if they do not fit, or if the temporary file has
+        no room. Raises VtraceError."""
+        try:
+            with self._scratch:
+                if self._scan.failed or not self._scan.fits(trace) or not self._fit(trace):
+                    return False
+                of = sidecar.identity(trace.anchor, trace.properties)
+                self._tiles.write(trace.anchor.parent, of, [], trace)
+                return True
+        except OSError:  # of the last bytes, also while an exception closes the file
+            return False
 
     def _fit(self, trace: Source) -> bool:
         old = self._expected

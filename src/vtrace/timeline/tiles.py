@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from ctypes import string_at
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -48,6 +49,16 @@ class _Frame(NamedTuple):
 
     rows: Array
     texts: Array
+    offset: int
+    bytes: int
+
+
+class _Small(NamedTuple):
+    """The tiles of a row with few tiles, in scratch without compression. texts: the bytes of their _TILE, since arrays
+    for each of thousands of rows take longer."""
+
+    row: int
+    texts: bytes
     offset: int
     bytes: int
 
@@ -128,8 +139,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         new = lambda: _library().vt_tiles_new(trace.regions.rows, self._classes)  # noqa: E731
         self._spares = Spares(new, _library().vt_tiles_free)
         self._frames: list[_Frame] = []
-        self._small: list[_Frame] = []
-        """Texts of rows with few tiles, not compressed."""
+        self._small: list[_Small] = []
         self._source, self._used = trace, 0
         self._known: list[int] = trace.locations["events"].tolist()
         rows = range(trace.locations.rows)
@@ -168,12 +178,14 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         sorted by level, since a picture needs tiles of one level. whole: False leaves the tiles after the last _ENOUGH
         bytes to the next call, so that frames do not depend on the calls."""
         fields = pyramid.contents
+        if whole and 0 < fields.nbytes <= FRAME:  # most locations have few events
+            count, size = fields.ntiles, fields.nbytes
+            texts, offset = string_at(fields.tiles, count * _TILE.itemsize), self._store(string_at(fields.bytes, size))
+            self._small.append(_Small(location, texts, offset, size))
+            _library().vt_tiles_drop(pyramid, count)
+            return
         tiles = view(fields.tiles, fields.ntiles, _TILE)
         data = view(fields.bytes, fields.nbytes, np.uint8).data
-        if whole and 0 < fields.nbytes <= FRAME:  # most locations have few events
-            self._write(self._small, np.full(len(tiles), location), tiles.copy(), data.tobytes())
-            _library().vt_tiles_drop(pyramid, len(tiles))
-            return
         ends = tiles["offset"] + tiles["bytes"]
         first = begin = 0
         while first < len(tiles):
@@ -208,19 +220,22 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
 
         if (packer := getattr(self._local, "packer", None)) is None:
             packer = self._local.packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        self._write(self._frames, rows, texts, packer.compress(data))
+        packed = packer.compress(data)
+        self._frames.append(_Frame(rows, texts, self._store(packed), len(packed)))
 
-    def _write(self, frames: list[_Frame], rows: Array, texts: Array, data: bytes) -> None:
+    def _store(self, data: bytes) -> int:
+        """Appends to scratch. Returns the offset."""
         with self._lock:
+            begin = self._used
             self._scratch.write(data)
-            frames.append(_Frame(rows, texts, self._used, len(data)))
             self._used += len(data)
+        return begin
 
     def _pack_small(self) -> None:
         """Stores the texts of rows with few tiles: those that follow each other share frames of about FRAME bytes."""
         self._scratch.flush()
-        left, size = list[_Frame](), 0
-        for each in sorted(self._small, key=lambda each: int(each.rows[0])):
+        left, size = list[_Small](), 0
+        for each in sorted(self._small, key=lambda each: each.row):
             left.append(each)
             size += each.bytes
             if size >= FRAME:
@@ -230,10 +245,11 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._share_frame(left)
         self._small.clear()  # a second answer finds the frames
 
-    def _share_frame(self, parts: list[_Frame]) -> None:
-        data = [os.pread(self._scratch.fileno(), each.bytes, each.offset) for each in parts]
-        rows, texts = np.concatenate([each.rows for each in parts]), joined([each.texts for each in parts], _TILE)
-        self._keep(rows, texts, b"".join(data))
+    def _share_frame(self, parts: list[_Small]) -> None:
+        data = b"".join([os.pread(self._scratch.fileno(), each.bytes, each.offset) for each in parts])
+        texts = np.frombuffer(b"".join([each.texts for each in parts]), _TILE)
+        rows = np.repeat([each.row for each in parts], [len(each.texts) // _TILE.itemsize for each in parts])
+        self._keep(rows, texts, data)
 
     def answer(self) -> TileIndex:
         self._spares.free()

@@ -86,7 +86,7 @@ class WindowReader:
         chosen, skipped, left = [], [], limit
         for location in sorted(set(locations)):
             checkpoint = self.before(location, start)
-            events = self._events_between(location, checkpoint, stop)
+            events = max(0, self._end(location, stop) - checkpoint.number)
             if events > left:
                 skipped.append(location)
                 continue
@@ -104,7 +104,7 @@ class WindowReader:
     def _places(self, location: int, time: int) -> int:
         """The number of checkpoints of a location before a time."""
         times = np.empty(0, np.int64) if self._tiles is None else self._tiles.block_times(location)
-        block = int(np.searchsorted(times, time)) - 1
+        block = int(times.searchsorted(time)) - 1
         if block < 0 or self._tiles is None:
             return 0
         return block * CHECKPOINT_BLOCK + int(self._tiles.block(location, block).time.searchsorted(time))
@@ -117,11 +117,6 @@ class WindowReader:
         place %= CHECKPOINT_BLOCK
         return Checkpoint(int(block.number[place]), int(block.time[place]), block.stack(place))
 
-    def _number(self, location: int, place: int) -> int:
-        """The number of a checkpoint's event. place: from 0."""
-        assert self._tiles is not None
-        return int(self._tiles.block(location, place // CHECKPOINT_BLOCK).number[place % CHECKPOINT_BLOCK])
-
     def _count(self, location: int) -> int:
         """The number of checkpoints of a location."""
         blocks = 0 if self._tiles is None else len(self._tiles.block_times(location))
@@ -129,13 +124,18 @@ class WindowReader:
             return 0
         return (blocks - 1) * CHECKPOINT_BLOCK + len(self._tiles.block(location, blocks - 1))
 
-    def _events_between(self, location: int, first: Checkpoint, stop: int) -> int:
-        """An estimate of the number of events from a checkpoint to a time: too high by at most the events between two
+    def _end(self, location: int, stop: int) -> int:
+        """The number of the first event that need not be read up to a time: too high by at most the events between two
         checkpoints."""
-        place = self._places(location, stop)
-        if place < self._count(location):
-            return self._number(location, place) - first.number
-        return max(0, event_count(self._trace, location) + 1 - first.number)
+        times = np.empty(0, np.int64) if self._tiles is None else self._tiles.block_times(location)
+        first = max(0, int(times.searchsorted(stop)) - 1)
+        for number in range(first, min(first + 2, len(times))):
+            assert self._tiles is not None
+            block = self._tiles.block(location, number)
+            place = int(block.time.searchsorted(stop))
+            if place < len(block):
+                return int(block.number[place])
+        return event_count(self._trace, location) + 1
 
     def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> tuple[Array, Array]:
         with self._tools() as tools:

@@ -42,7 +42,8 @@ def _differences(values: Array) -> Array:
 
 class CheckpointBlock:
     """A block. number: (checkpoints,) the number of the event after each checkpoint; time: of the event before, ns;
-    nbytes: its memory, about. Calls stay packed, since a window needs one stack of many."""
+    nbytes: its memory, about. Calls that checkpoints have in common are kept once, since a window needs one stack of
+    many."""
 
     def __init__(self, text: bytes) -> None:
         """text: of pack. Raises ValueError for damage."""
@@ -50,15 +51,21 @@ class CheckpointBlock:
         if len(text) != 8 + sum(count * row for count, row in zip(counts, _ROW, strict=True)):
             raise ValueError("length")
         checkpoints, at = _columns(text, _CHECKPOINT, counts[0], 8)
-        self._calls, _ = _columns(text, _CALL, counts[1], at)
+        calls, _ = _columns(text, _CALL, counts[1], at)
         depth, self._common = checkpoints["depth"].tolist(), checkpoints["common"].tolist()
         self._ends = [*accumulate(map(sub, depth, self._common))]  # lists: arrays of so few rows are slower
         if any(map(gt, self._common, depth)) or any(map(gt, self._common, [0, *depth])):
             raise ValueError("depths")
         if self._ends[-1:] != [counts[1]][: counts[0]] or (counts[1] and not counts[0]):
             raise ValueError("calls")
-        self.nbytes = len(text) + counts[0] * _OBJECTS
         self.number, self.time = (checkpoints[name].cumsum(dtype=_CHECKPOINT[name]) for name in ("number", "time"))
+        self._calls = np.zeros(counts[1], CHECKPOINT_CALL)
+        own = checkpoints["depth"].astype(np.int64) - checkpoints["common"]
+        for name in ("inside", "flushed", "region"):
+            self._calls[name] = calls[name]
+        self._calls["enter"] = np.repeat(self.time, own) - calls["enter"]
+        self._calls["number"] = np.repeat(self.number, own) - calls["number"]
+        self.nbytes = self._calls.nbytes + self.number.nbytes + self.time.nbytes + counts[0] * _OBJECTS
 
     def __len__(self) -> int:
         return len(self.time)
@@ -66,7 +73,6 @@ class CheckpointBlock:
     def stack(self, place: int) -> Array:
         """CHECKPOINT_CALL: the open calls of a checkpoint, the outermost first."""
         rows: list[int] = []  # of the calls, the innermost first
-        of: list[int] = []  # the checkpoint of each
         wanted = self._ends[place] - (self._ends[place - 1] if place else 0) + self._common[place]
         for at in range(place, -1, -1):
             if not wanted:
@@ -74,14 +80,8 @@ class CheckpointBlock:
             if (common := self._common[at]) < wanted:
                 first = self._ends[at - 1] if at else 0
                 rows += range(first + wanted - common - 1, first - 1, -1)
-                of += [at] * (wanted - common)
                 wanted = common
-        row, checkpoint = np.array(rows[::-1], np.int64), np.array(of[::-1], np.int64)
-        found = np.zeros(len(row), CHECKPOINT_CALL)
-        for name in ("inside", "flushed", "region"):
-            found[name] = self._calls[name][row]
-        found["enter"] = self.time[checkpoint] - self._calls["enter"][row]
-        found["number"] = self.number[checkpoint] - self._calls["number"][row]
+        found: Array = self._calls[rows[::-1]]
         return found
 
 
