@@ -103,6 +103,31 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("at_end", [True, False], ids=["barrier", "alone"])
+def test_taskwaits(at_end: bool, tmp_path: Path) -> None:
+    """Thread 0 waits in taskwait from 100 to 500 ns and runs a task of 50 ns; thread 1 works on another one until 500,
+    and thread 2 waits for it in a barrier, or has other work."""
+    made = Foreign(tmp_path)
+    task = [(100, "Enter", 2), (150, "Leave", 2)]
+    waits = [(100, "Enter", 3), *task, (500, "Leave", 3), (500, "Enter", 1), (500, "Leave", 1)]
+    met = [(100, "Enter", 1), (500, "Leave", 1)] * at_end
+    made.events(0, [(0, "Enter", 0), *waits, (600, "Leave", 0)])
+    made.events(1, [(90, "Enter", 1), (100, "Enter", 2), (500, "Leave", 2), (500, "Leave", 1)])
+    made.events(2, [*met, (600, "Enter", 0), (600, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=600)
+    for thread in range(3):
+        made.location(thread)
+    made.region(0, "main")
+    roles = {"implicit barrier": _otf2.REGION_ROLE_IMPLICIT_BARRIER, "task": _otf2.REGION_ROLE_TASK,
+             "taskwait": _otf2.REGION_ROLE_TASK_WAIT}  # fmt: skip
+    for row, (name, role) in enumerate(roles.items(), 1):
+        made.region(row, f"!$omp {name}", role.value, OPENMP)
+    found = Trace(made.close()).thread_waits()
+    ns = dict(zip(found["location"].tolist(), found["time_ns"].tolist(), strict=True))
+    assert ns == {0: 350, 1: 10} | ({2: 400} if at_end else {})
+
+
 def test_one_barrier_with_two_lines(tmp_path: Path) -> None:
     """gcc copies the end of a loop for threads without a part of the loop: the copy has another line. Thread 2 gets no
     part twice, and waits 300 ns each time."""
@@ -334,6 +359,45 @@ def test_the_first_thread_waits_for_a_lock_of_python(caller: str, kinds: list[st
     assert [(one.kind, one.loss_ns) for one in found] == [(kind, 500) for kind in kinds]
     for one in found:
         assert one.text.startswith("thread 0 waits 500 ns for the lock of Lock.acquire in get (x.py:7), once; thread 1")
+
+
+def test_who_lets_the_signaller_wait(tmp_path: Path) -> None:
+    """Thread 2 waits from 100 to 600 ns for thread 0, which waits for thread 1 until 590 ns."""
+    site = "loop@/home/a/x.c:7"
+    of = {0: [(110, 2, 6), (595, 2, 0), (600, 3, 5)], 1: [(590, 3, 6)], 2: [(100, 2, 5), (605, 2, 0)]}
+    events: dict[int, list[Event]] = {}
+    for thread, each in of.items():
+        events[thread] = [(0, "Enter", 0)]
+        for time, called, number in each:
+            events[thread] += [(time, "Enter", called, {0: 0, 1: number})] if number else [(time, "Leave", called)]
+            events[thread] += [(time + 1, "Leave", called)] if called == 3 else []
+        events[thread].append((1000, "Leave", 0))
+    found = told(of_pthreads(tmp_path, events, "sem_wait", "sem_post", sites=(site,)), "condition")
+    assert (found.loss_ns, found.culprit) == (500, "thread 1, loop (x.c:7)")
+
+
+@pytest.mark.parametrize("wait", ["pthread_cond_wait", "work"])
+def test_the_threads_that_let_a_rank_be_late(wait: str, tmp_path: Path) -> None:
+    """Thread 0 of each rank waits for its thread 1, which works 300 ns longer on rank 1, and then for all ranks."""
+    made, ends = Foreign(tmp_path), (("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1))
+    for rank, late in enumerate((100, 400)):
+        met = [(late, "Enter", 2), *((400, *each) for each in ends), (400, "Leave", 2), (400, "Leave", 0)]
+        made.events(2 * rank, [(0, "Enter", 0), (0, "Enter", 1), (late, "Leave", 1), *met])
+        made.events(2 * rank + 1, [(0, "Enter", 3), (late, "Leave", 3)])
+    made.begin_definitions()
+    made.machine(groups=2, length=400)
+    for location in range(4):
+        made.location(location, group=location // 2)
+    mpi = _otf2.PARADIGM_MPI.value
+    regions = {"main": 1, wait: PTHREAD if wait != "work" else 1, "MPI_Allreduce": mpi, "solve": 1}
+    for row, (name, paradigm) in enumerate(regions.items()):
+        made.region(row, name, 1, paradigm)
+    made.define("Group", 0, "", 4, mpi, 0, [0, 2])
+    made.define("Group", 1, "", 5, mpi, 0, [0, 1])
+    made.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    found = told(Trace(made.close()), "imbalance")
+    by_wait = "waits longer for threads in pthread_cond_wait in main, which take longer in solve, than the others"
+    assert found.text.startswith(f"rank 1 {by_wait if wait != 'work' else 'takes longer in work in main than'}")
 
 
 def test_waits_for_a_condition(tmp_path: Path) -> None:

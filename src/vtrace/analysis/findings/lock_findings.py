@@ -210,7 +210,7 @@ def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
     counts = waited < _ONLY * facts.times.sum(axis=1)
     counts[np.array([*facts.masters.values()], np.int64)] = False
     if has_sites(facts.trace):
-        single = single.take(single["kind"] == CONDITION)
+        single = _without_mpi(diagnosis, single.take(single["kind"] == CONDITION))
         calls = _Calls(facts, single)
         for mine in calls.groups() if single.rows else ():
             is_lock = _is_lock(calls, mine)
@@ -220,6 +220,23 @@ def conditions(diagnosis: Diagnosis) -> Iterator[Finding]:
     for mine, path, _ in by_region(waits.take(counts[waits["location"]]), CONDITION):
         text = _waiting(facts, mine, f"in {facts.call_text(mine.paths, path)}") + ", for a signal from others"
         yield _finding(facts, "condition", mine, path, text=text, certainty=BOUND)
+
+
+def _without_mpi(diagnosis: Diagnosis, single: Table) -> Table:
+    """Single waits without the time in which the signaller waits in MPI: other findings tell for whom."""
+    if not diagnosis.mpi or not single.rows:
+        return single
+    of_mpi, until, left = diagnosis.mpi.call_waits(), single["begin"] + single["time_ns"], single["time_ns"].copy()
+    for location in np.unique(single["partner"]).tolist():
+        mine, theirs = single["partner"] == location, of_mpi.take(of_mpi["location"] == location)
+        theirs = theirs.take(np.argsort(theirs["begin"], kind="stable"))
+        ends = np.stack([theirs["begin"], theirs["begin"] + theirs["time_ns"]], 1).ravel()
+        times = np.maximum.accumulate(np.append(0, ends))
+        sums = np.cumsum(np.diff(times, prepend=0) * (np.arange(len(times)) % 2 == 0))
+        waited = (np.interp(at[mine], times, sums) for at in (until, single["begin"]))
+        left[mine] -= np.rint(np.subtract(*waited)).astype(np.int64)
+    single = Table({**single, "time_ns": left}, **single.notes)
+    return single.take(left > 0)
 
 
 def _is_lock(calls: _Calls, mine: Table) -> bool:

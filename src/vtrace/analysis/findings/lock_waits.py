@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ the reader's calls for reading since the one that got it, which SITE names."""
 _PAUSE = 10_000_000
 """ns: with longer pauses between tries a thread does other work meanwhile."""
 _HOLDS = 100
-"""The most holders in one wait to compare."""
+"""The most holders, or waits of the signaller, in one wait to compare."""
 _COLUMNS = "kind path location partner partner_path begin time_ns site by_site hold hold_ns lock".split()
 
 
@@ -221,6 +222,34 @@ def condition_waits(events: LockEvents, mine: Array, signals: Array) -> list[tup
         time = int(by["begin"]) - begin
         found.append((int(call["kind"]), int(call["path"]), location, int(by["location"]), int(by["path"]), begin, time,
                       sites.get((location, begin), -1), where, -1, -1, -1))  # fmt: skip
+    return _by_first_signaller(found)
+
+
+def _by_first_signaller(waits: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The rows of waits with those who let the signaller wait for a signal for most of a wait, and so on, as
+    signallers: the first thread of a pool that hands out work when the last worker is ready is not late itself."""
+    at = {name: _COLUMNS.index(name) for name in _COLUMNS}
+    location, partner, begin, time = (at[name] for name in ("location", "partner", "begin", "time_ns"))
+    of: dict[int, list[tuple[int, int]]] = {}
+    for number, row in enumerate(waits):
+        of.setdefault(row[location], []).append((row[begin] + row[time], number))
+    for ends in of.values():
+        ends.sort()
+    found = []
+    for row in waits:
+        by, since, until = row, row[begin], row[begin] + row[time]
+        for _ in range(len(of)):
+            ends = of.get(by[partner], [])
+            last = bisect_right(ends, (until, len(waits)))
+            meanwhile = takewhile(lambda one, since=since: one[0] > since, reversed(ends[max(0, last - _HOLDS) : last]))
+            lengths = [(end - max(since, waits[number][begin]), end, number) for end, number in meanwhile]
+            length, end, number = max(lengths, default=(0, 0, 0))
+            if 2 * length < row[time]:
+                break
+            by, until = waits[number], end
+        taken = {at[name]: by[at[name]] for name in ("partner", "partner_path", "by_site")}
+        same = by[partner] == row[location]
+        found.append(row if same else tuple(taken.get(column, value) for column, value in enumerate(row)))
     return found
 
 

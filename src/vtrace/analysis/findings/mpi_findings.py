@@ -334,9 +334,13 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         alike = {name for name in trace.regions["name"].tolist() if names[-1] in name}
         select = f"path=*{names[-1]}*" if alike == {names[-1]} else select  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
+    if not shown and others and (late := _late_threads(facts, delays.paths, cause, others)):
+        where, place, for_thread = f"{f' in {where}' * bool(for_thread)}, which take longer in {late},", late, True
+    elif for_thread:
+        where = f" in {where}"
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
     text = f"the rank that takes longer in {where} changes: "
-    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io)
+    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, for_thread=bool(for_thread))
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -429,13 +433,13 @@ def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
     return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
 
 
-def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool) -> str:
+def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool, for_thread: bool) -> str:
     """The cause in words, for the loss behind them."""
     culprits = ranks_text(facts.trace, cause.locations)
     if cause.kind == "imbalance":
-        does = "wait{} longer for threads in" if facts.for_thread[paths["region"][cause.path]] else "take{} longer in"
+        does = "wait{} longer for threads" if for_thread else "take{} longer in "
         does = does.format("s" * (len(cause.locations) == 1))
-        return f"{culprits} {does} {place} than {_than(facts, paths, cause)}: "
+        return f"{culprits} {does}{place} than {_than(facts, paths, cause)}: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
         if _others_do_io(facts, cause):
@@ -444,6 +448,26 @@ def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io
     if is_io:
         return f"ranks wait for each other's I/O, {place}: "
     return f"ranks take turns instead of working at once: {place} delays the next rank, "
+
+
+def _late_threads(facts: RunFacts, paths: Table, cause: _Cause, others: list[int]) -> str:
+    """The function in which other threads of the culprits take longer than those of other processes, in a sentence, if
+    the culprits wait for them in most of the additional time; "": unknown."""
+    names, process = facts.names(cause.path, paths), facts.trace.places.process
+    inside = facts.paths_named(names)
+    if not facts.for_thread[paths["region"][cause.path]]:
+        here = (facts.path_of_blocked >= 0) & inside[facts.path_of_blocked] & facts.asleep_for_thread
+        ns = facts.blocked.within(facts.window.start, facts.window.stop) * here
+        slept, spent = add_up(facts.blocked.location, ns, len(facts.times)), facts.spent_in(inside)
+        more, longer = (float(of[cause.locations].mean() - of[others].mean()) for of in (slept, spent))
+        if more < max(1, _MOSTLY * longer):
+            return ""
+    threads, theirs = (
+        [row for row in facts.rows if row not in masters and process[row] in process[masters]]
+        for masters in (cause.locations, others)
+    )
+    path = facts.longer_path(threads, theirs, resting=facts.asleep_for_thread) if threads and theirs else -1
+    return facts.function_at(path, threads, theirs)[0] if path >= 0 else ""
 
 
 def _than(facts: RunFacts, paths: Table, cause: _Cause) -> str:

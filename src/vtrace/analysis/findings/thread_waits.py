@@ -37,12 +37,13 @@ KINDS = (
 )  # fmt: skip
 """The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER, EARLY_END, ORDERED = range(len(KINDS))
-_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ, _TRY = range(100, 107)
-"""Calls that are not waits: tasks, bodies of critical and ordered sections and signals (sem_post, too) end a wait, in
-parallel regions work begins, a reader gets a lock, and a thread may get one."""
+_TASK, _INSIDE, _IN_ORDER, _PARALLEL, _SIGNAL, _READ, _TRY, _TASKWAIT = range(100, 108)
+"""Calls that are not waits of an own kind: tasks, bodies of critical and ordered sections and signals (sem_post, too)
+end a wait, in parallel regions work begins, a reader gets a lock, a thread may get one, a taskwait waits as in a
+barrier."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "ORDERED": ORDERED, "ORDERED_SBLOCK": _IN_ORDER, "TASK": _TASK,
-          "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+          "TASK_UNTIED": _TASK, "TASK_WAIT": _TASKWAIT, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_mutex_clocklock": MUTEX, "mtx_timedlock": MUTEX, "pthread_rwlock_timedwrlock": MUTEX,
@@ -121,7 +122,7 @@ class ThreadWaits(SyncCalls[Table]):
         gets = np.concatenate([_of(calls, API, MUTEX), retried(_of(calls, _TRY), events["ThreadAcquireLock"], MUTEX)])
         locked = [*lock_waits(of_locks, gets), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
-        barriers, of_single = _barriers(calls), _of_single(table(locked, paths))
+        barriers, of_single = _with_taskwaits(_barriers(calls), calls), _of_single(table(locked, paths))
         of_blocks = _blocks(calls, CRITICAL, _INSIDE), _blocks(calls, ORDERED, _IN_ORDER)
         behind = _explain_by_locks(barriers, *of_blocks, of_single)
         for each, explained in zip((*of_blocks, of_single), behind, strict=True):
@@ -232,6 +233,38 @@ def _barriers(calls: Array) -> Waits:
     found.since, found.partner_since, found.until = since[kept], since[culprit[instance]][kept], release[instance][kept]
     found.kind = mine["kind"][kept]
     return found
+
+
+def _with_taskwaits(barriers: Waits, calls: Array) -> Waits:
+    """The waits in barriers, and those in taskwait: until the last end of a task on another thread, without the tasks
+    that the thread runs meanwhile. Threads in a barrier wait for the same task then, so that such a wait has the path
+    of their barrier."""
+    mine, tasks, met = _of(calls, _TASKWAIT), _of(calls, _TASK), _of(calls, EXPLICIT, IMPLICIT)
+    if not len(mine) or not len(tasks):
+        return barriers
+    span, worked = int(calls["end"].max()) + 1, _tasks_within(mine, tasks)[0]
+    tasks = tasks[np.lexsort((tasks["end"], tasks["process"]))]
+    at = np.searchsorted(tasks["process"] * span + tasks["end"], mine["process"] * span + mine["end"], "right") - 1
+    last = tasks[np.maximum(0, at)]
+    late = (at >= 0) & (last["process"] == mine["process"]) & (last["end"] > mine["begin"])
+    late &= last["location"] != mine["location"]
+    time = np.where(late, last["end"] - mine["begin"] - worked, 0)
+    path, kind = mine["path"].copy(), np.full(len(mine), IMPLICIT)
+    if len(met):
+        met = met[np.lexsort((met["begin"], met["process"]))]
+        open_at = np.searchsorted(met["process"] * span + met["begin"], mine["process"] * span + last["end"]) - 1
+        around = met[np.maximum(0, open_at)]
+        here = (open_at >= 0) & (around["process"] == mine["process"]) & (around["end"] >= last["end"])
+        path[here], kind[here] = around["path"][here], around["kind"][here]
+    kept = time > 0
+    found = _waits(mine, IMPLICIT, partner=last["location"], partner_path=last["path"], time=time)
+    found.path, found.kind = path[kept], kind[kept]
+    found.since = found.partner_since = mine["begin"][kept]
+    found.until = last["end"][kept]
+    columns = "kind path location partner partner_path time since partner_since until".split()
+    if barriers.since is None:
+        return found
+    return Waits(**{name: np.concatenate([getattr(each, name) for each in (barriers, found)]) for name in columns})
 
 
 def _ends_before(barriers: Array) -> Array:
