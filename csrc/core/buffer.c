@@ -48,11 +48,17 @@ static uint32_t part_chunks; /* their number */
 
 #define FRESH_SHIFT 48
 
-static uint32_t segment_bytes(uint32_t number) { return number ? NEXT_SEGMENTS * first_bytes : first_bytes; }
+/* A profile needs few chunks. */
+static uint32_t next_bytes(void)
+{
+    return vt_process.set.mode == VT_MODE_PROFILE ? first_bytes : NEXT_SEGMENTS * first_bytes;
+}
+
+static uint32_t segment_bytes(uint32_t number) { return number ? next_bytes() : first_bytes; }
 
 static uint64_t segment_offset(uint32_t number)
 {
-    return number ? first_bytes + (uint64_t)(number - 1) * NEXT_SEGMENTS * first_bytes : 0;
+    return number ? first_bytes + (uint64_t)(number - 1) * next_bytes() : 0;
 }
 
 /* Reserves an address range that begins at a multiple of the chunk size. */

@@ -20,7 +20,8 @@ static uint64_t lost_of(struct vt_location *l) { return atomic_load(&l->lost) + 
 static void define_lost(struct vt_location *l, uint64_t unwritten)
 {
     uint64_t by[VT_LOST_MOST] = {0};
-    by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - VT_READ(l->lost_told) - unwritten;
+    const uint64_t told = vt_process.set.mode == VT_MODE_PROFILE ? 0 : VT_READ(l->lost_told); /* a profile has none */
+    by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - told - unwritten;
     by[VT_LOST_WRITE] += unwritten;
     by[VT_LOST_SIZE] += VT_READ(l->left);
     by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
@@ -206,7 +207,7 @@ void vt_complete(void) { flush(1); }
 
 void vt_flush(void)
 {
-    if (vt_process.set.mode == VT_MODE_RING) vt_ring_ask();
+    if (vt_process.set.mode != VT_MODE_TRACE) vt_ring_ask();
     flush(0);
 }
 
@@ -238,6 +239,10 @@ void vt_resume(void)
 {
     int saved = errno;
     if (vt_process.head.buffer[0]) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) vt_profile_keep(l);
+    }
     if (!vt_buffer_open()) atomic_store(&vt_process.state, VT_FAILED);
     VT_SET(vt_own_location->samples.closed, 0);
     errno = saved;
@@ -277,7 +282,7 @@ static void say_what_was_written(int all)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l) continue;
         uint64_t wrote = VT_READ(l->written_bytes), gone = lost_of(l);
-        records += VT_READ(l->records);
+        records += VT_READ(l->records) + VT_READ(l->counted);
         samples += VT_READ(l->samples.samples);
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
@@ -323,9 +328,10 @@ static void say_what_was_written(int all)
     }
     const char *next = vt_process.set.unify ? "" : "; next: vtunify ";
     if (vt_process.set.unify) word[0] = 0; /* vtrace run continues with vtunify */
-    vt_say(1, "rank 0 of %u wrote %llu record%s%s, %llu bytes%s%s%s", vt_process.head.world_size,
-           (unsigned long long)records, records == 1 ? "" : "s", sampled, (unsigned long long)bytes, next,
-           *next ? force_for(operand) : "", word);
+    const int profile = vt_process.set.mode == VT_MODE_PROFILE;
+    vt_say(1, "rank 0 of %u wrote %s%llu %s%s%s, %llu bytes%s%s%s", vt_process.head.world_size,
+           profile ? "a profile of " : "", (unsigned long long)records, profile ? "event" : "record",
+           records == 1 ? "" : "s", sampled, (unsigned long long)bytes, next, *next ? force_for(operand) : "", word);
 }
 
 /* A forked child that has recorded nothing returns early: it has no files, and the parent's files belong to the

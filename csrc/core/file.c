@@ -215,6 +215,32 @@ static long write_list(struct vt_location *l, int content, struct vt_chunk **fir
     return r;
 }
 
+/* Appends all rows of the profile to the events file. The chunks stay, since the rows may still change. */
+static long write_profile(struct vt_location *l)
+{
+    uint64_t end = 0, begin;
+    struct vt_chunk *c = l->profile ? l->profile->first : NULL;
+    if (!c) return 0;
+    long r = 0, fd = open_for(l, VT_EVENTS, &end);
+    if (fd < 0) return fd;
+    begin = end;
+    struct vt_codec_context *x = vt_codec_get();
+    for (; c && r >= 0; c = vt_chunk_next(c)) {
+        c->used = vt_chunk_used(c);
+        c->records = c->used / (uint32_t)sizeof(struct vt_profile_row);
+        c->end_ticks = VT_READ(l->last);
+        r = write_block(fd, &end, c, x);
+    }
+    vt_codec_put(x);
+    VT_SYS1(close, fd);
+    VT_SET(l->written_bytes, l->written_bytes + end - begin);
+    atomic_fetch_add(&vt_process.written, end - begin);
+    if (r < 0)
+        vt_warn("%s cannot be written (%s): the profile %s; set VT_PFORM_GDIR to another directory", l->scratch.path,
+                vt_reason(r), vt_buffer_in_file() && vt_buffer_is_there() ? "stays in the buffer" : "may be lost");
+    return r;
+}
+
 /* Writes at most `most` chunks of events; ALL: all chunks, so that the buffer is empty. */
 static int flush(struct vt_location *l, int definitions, int keeps_room, uint32_t most)
 {
@@ -229,6 +255,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room, uint32_
         if (!r && definitions) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);
         if (!r) r = l->unwritten ? -EIO : write_list(l, VT_EVENTS, &l->full, &l->full_last);
         if (!r && most == ALL) r = write_list(l, VT_SAMPLES, &l->samples.full, &l->samples.full_last);
+        if (!r && most == ALL && definitions) r = write_profile(l);
         left = l->to_write;
         vt_location_unlock(l);
         if (r <= 0) return (int)r;

@@ -21,6 +21,7 @@
 #define VT_NO_RANK 0xffffffffu
 #define VT_NO_PID_SPACE 1u /* unknown: no process may look for the pid */
 #define VT_SAMPLES 3 /* content of chunks, and of blocks of events files; as content of a file, 3 is the buffer */
+#define VT_PROFILE 4 /* content of chunks, and of blocks of events files */
 
 /* ---- Records: words of 8 bytes -------------------------------------------------------------
    bits 63..32  clock ticks since the location's previous record
@@ -311,6 +312,24 @@ enum vt_sample_clock {
 #undef VT_SAMPLE_CLOCK_ENUM
 };
 
+/* ---- Profile (VT_MODE=PROFILE): rows of struct vt_profile_row, in chunks and blocks of the content VT_PROFILE ----
+   A row is a call path of the location. Of two blocks with the same sequence the later one holds; a chunk in a buffer
+   holds instead of its blocks. Rows of one path in several chunks add up. Times are ticks. */
+struct vt_profile_row {
+    uint64_t what; /* the innermost region, as in vt_chunk.open; 0: the path outside all regions */
+    uint32_t parent, number; /* number: sequence * VT_PROFILE_ROWS + place in the chunk; a parent's is smaller */
+    /* twice the number of calls that have ended, plus 1 while one is open; less 2 if the table began inside a call. Of
+       the path outside all regions: twice the number of calls without a row, since the table was full */
+    int64_t turns;
+    /* of the calls that have ended: sum, minimum (UINT64_MAX: none), maximum. Of the path outside all regions: least is
+       the time of the first record, most the most bytes that the thread has allocated less those that it has freed */
+    uint64_t ticks, least, most;
+    uint64_t squares[2]; /* sum of the squares of the times: low half, high half */
+    uint64_t entered; /* time at which the open call began; of the path outside: time of the last record */
+    uint64_t out, in; /* bytes sent, written, allocated; bytes received, read, freed */
+};
+#define VT_PROFILE_ROWS ((VT_CHUNK_SIZE - VT_CHUNK_DATA) / sizeof(struct vt_profile_row))
+
 enum vt_kind {
 #define VT_KIND_ENUM(name, number, ...) VT_K_##name = number,
     VT_KINDS(VT_KIND_ENUM)
@@ -471,6 +490,7 @@ enum vt_content {
 #define VT_INHERITS 1u /* the parent's definitions also hold for this process */
 #define VT_IN_MEMORY 2u /* further chunks are in memory, and end with the process */
 #define VT_UNBUFFERED 4u /* the process had recorded no event yet, and had no buffer file */
+#define VT_COUNTS 8u /* VT_MODE=PROFILE: the process writes profiles in place of events */
 struct vt_file {
     char magic[8];
     uint16_t version;
@@ -483,7 +503,7 @@ struct vt_file {
     uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
     uint32_t location, pid; /* location: of the events or definitions; 0 in a buffer file */
     uint64_t start; /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
-    uint32_t parent_pid, forked; /* forked: VT_INHERITS, VT_UNBUFFERED, and in a buffer file VT_IN_MEMORY */
+    uint32_t parent_pid, forked; /* forked: VT_INHERITS, VT_UNBUFFERED, VT_COUNTS, in a buffer VT_IN_MEMORY */
     uint64_t parent_start; /* 0: no traced parent */
     uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
     struct vt_clock_pair pair; /* clock readings at the start */
@@ -522,6 +542,7 @@ struct vt_chunk {
     uint64_t end_ticks; /* in a full chunk: time of its last record */
     uint32_t next, used; /* list link, bytes of records; meaningless in a file */
     uint64_t open[VT_OPEN_MAX]; /* outermost first */
+    uint32_t counted, unused; /* VT_MODE=PROFILE: words of the records that the profile has counted already */
 };
 
 /* ---- Block: one chunk in a def or events file ---- */

@@ -86,6 +86,10 @@ void vt_chunk_finish(struct vt_location *l)
         vt_chunk_give(c);
         return;
     }
+    if (vt_process.set.mode == VT_MODE_PROFILE) {
+        vt_profile_fold(l, c);
+        return;
+    }
     vt_replay(l, c);
     c->end_ticks = VT_READ(l->last);
     vt_chunk_append(&l->full, &l->full_last, c);
@@ -134,7 +138,7 @@ static int begin_chunk(struct vt_location *l)
     c->dropped = l->dropped;
     c->depth = l->depth;
     c->nopen = l->nopen;
-    c->records = 0;
+    c->records = c->counted = 0;
     c->classes = VT_CLASS_ALL;
     memcpy(c->open, l->open, l->nopen * sizeof *l->open);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);

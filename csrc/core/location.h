@@ -89,6 +89,28 @@ struct vt_polls {
     uint64_t ended; /* end of the last call */
 };
 
+/* The profile of a location (VT_MODE=PROFILE): its rows are in chunks of the buffer, which outlive the process; all else
+   is in memory of the process. A region of a team that began counts inside of the fork or team. */
+#define VT_PROFILE_DEPTH 1024u /* deeper calls have no row */
+#define VT_PROFILE_BEYOND 64u /* known regions of the open calls without a row */
+#define VT_PROFILE_TEAMS 16u
+struct vt_profile_team {
+    uint32_t nesting, depth; /* depth: number of open calls when it began */
+    int is_fork, waits;
+};
+struct vt_profile {
+    struct vt_chunk *first, *last; /* chunks of rows */
+    struct vt_profile_row **index; /* hash table of the rows by parent and region */
+    uint32_t mask, filled, full; /* mask: size of the index less 1; full: 1 if no further row fits */
+    uint32_t depth, beyond, nteams; /* number of open calls with a row, without a row, and of teams */
+    int writes; /* 1: the last blocking I/O operation writes */
+    struct vt_profile_row *stack[VT_PROFILE_DEPTH + 1]; /* of the open calls; above `depth` the last ones */
+    uint64_t beyond_whats[VT_PROFILE_BEYOND];
+    struct vt_profile_team teams[VT_PROFILE_TEAMS];
+    uint32_t sequence, nkept; /* kept: the open calls of a table that is lost with its buffer */
+    struct vt_profile_row *kept;
+};
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -158,6 +180,8 @@ struct vt_location {
     uint32_t answered; /* ring.c: number of flush requests that the location has served */
 
     struct vt_shapes shapes; /* replay.c */
+    struct vt_profile *profile; /* profile.c; NULL: none yet */
+    uint64_t counted; /* events that are in the profile */
     void *slot[VT_SLOTS];
     uint32_t *left_out; /* limits.c: number of open, unrecorded calls of each limited region */
     uint32_t depth, nopen;
@@ -291,6 +315,20 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c);
 uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least);
 /* Returns the time (ticks) of the last published record. lost: events reported as lost up to then. */
 uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
+
+/* ---- profile.c: the table of call paths of a location (VT_MODE=PROFILE) ---- */
+
+/* Returns the profile of a location, with its first row; NULL: no memory. Requires the lock of the location. */
+struct vt_profile *vt_profile_of(struct vt_location *l);
+/* Returns the row of a region called from the path `parent`, a new one if need be; NULL: the table is full. */
+struct vt_profile_row *vt_profile_row(struct vt_location *l, const struct vt_profile_row *parent, uint64_t what);
+/* Before the buffer is replaced: the open calls continue in a new table. */
+void vt_profile_keep(struct vt_location *l);
+
+/* ---- profile_fold.c: counts the records of a chunk ---- */
+
+/* Adds the records of a full chunk to the profile. Afterwards the chunk is free. Requires the lock of the location. */
+void vt_profile_fold(struct vt_location *l, struct vt_chunk *c);
 
 /* ---- ring.c: the flight recorder (VT_MODE=RING) ---- */
 

@@ -177,6 +177,7 @@ static int start(const struct vt_file *parent)
     }
     new_head();
     if (parent) inherit(parent);
+    if (vt_process.set.mode == VT_MODE_PROFILE) vt_process.head.forked |= VT_COUNTS;
     if (first) vt_window_start(loaded - (uint64_t)vt_clock_shift);
     if (first && !find_family()) return 0;
     /* number 0 belongs to the main thread, even if another thread records first */
@@ -208,6 +209,7 @@ static int become_child(void)
         atomic_store(&vt_locations[i], NULL);
     atomic_store(&vt_process.lost, 0);
     atomic_store(&vt_process.written, 0);
+    atomic_store(&vt_process.profile_chunks, 0);
     atomic_store(&vt_process.max_size, 0);
     atomic_store(&vt_process.all_at, 0);
     atomic_store(&vt_process.full, VT_FULL_NOT);

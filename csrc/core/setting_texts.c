@@ -129,8 +129,8 @@ void vt_setting_read_signal(int speaks, const char *name, char *into, size_t byt
 
 void vt_setting_texts_check(struct vt_settings *set)
 {
-    if (*set->ring_signal && set->mode != VT_MODE_RING && set->speaks)
-        vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING");
+    if (*set->ring_signal && set->mode == VT_MODE_TRACE && set->speaks)
+        vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING or PROFILE");
     if (*set->sample_event && set->sample_clock != VT_SAMPLE_CLOCK_PERF && set->speaks)
         vt_say(1, "VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf");
     uint64_t from, to;

@@ -97,7 +97,10 @@ static int parse_pthread(const char *text, uint64_t *value)
 /* The words of the settings that are one of a few words. */
 #define MOST_WORDS 4
 static const char *const words[][MOST_WORDS] = {
-    [MODE] = {[VT_MODE_TRACE] = "TRACE", [VT_MODE_RING] = "RING"},
+    [MODE] = {[VT_MODE_TRACE] = "TRACE",
+              [VT_MODE_RING] = "RING",
+              [VT_MODE_PROFILE] = "PROFILE",
+              [VT_MODE_STAT] = "STAT"},
     [BARRIER] = {"no", "before", "after", "both"},
     [ROUTINES] = {[VT_SECTIONS_ALL] = "all", [VT_SECTIONS_FAPP] = "fapp", [VT_SECTIONS_COLLECTION] = "collection"},
     [SAMPLECLOCK] = {[VT_SAMPLE_CLOCK_CPU] = "cpu", [VT_SAMPLE_CLOCK_WALL] = "wall", [VT_SAMPLE_CLOCK_PERF] = "perf"},
@@ -162,7 +165,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           [COUNT] = "a whole number",
                                           [YESNO] = "yes or no",
                                           [PTHREAD] = "yes, no or locks",
-                                          [MODE] = "TRACE or RING",
+                                          [MODE] = "TRACE, RING or PROFILE",
                                           [BARRIER] = "before, after, both or no",
                                           [ROUTINES] = "all, fapp or collection",
                                           [RATE] = "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
@@ -261,9 +264,15 @@ void vt_settings_read(struct vt_settings *set)
     vt_place_read(set);
     for (size_t i = 0; i < SETTINGS; i++) read_text(set, &table[i]);
     vt_setting_texts_check(set);
-    if (set->mode == VT_MODE_RING && set->sync_flush) {
+    if (set->mode == VT_MODE_STAT) set->mode = VT_MODE_PROFILE;
+    if (set->mode == VT_MODE_PROFILE) { /* a profile has neither samples nor a size that joined polls would save */
+        set->sample_period = set->memtrace_callsites = 0;
+        set->mpi_polls = 1;
+    }
+    if (set->mode != VT_MODE_TRACE && set->sync_flush) {
         if (set->speaks)
-            vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");
+            vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=%s: no buffer is written when it is full",
+                   words[MODE][set->mode]);
         set->sync_flush = 0;
     }
     if (!set->speaks) return;

@@ -32,8 +32,11 @@ NUMBER(VT_MAX_FLUSHES, max_flushes, COUNT, 0, 0, UINT32_MAX, PART, "",
 NUMBER(VT_MAX_SIZE, max_size, SIZE, 0, 1, UINT64_MAX / 2, PART, "",
        "bytes of local files of a process at which its recording stops; the last twentieth is for MPI and threads",
        "0: 1G, at most the process's share of 10G and of a tenth of the free space")
-NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_RING, PART, "filter.md",
-       "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end")
+NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_STAT, PART, "filter.md",
+       "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end; PROFILE (or STAT): no events, "
+       "calls and times by call path")
+NUMBER(VT_PROFILE_SIZE, profile_size, SIZE, 4 * MIB, 64 * KIB, 64 * MIB, NOTHING, "filter.md",
+       "bytes for the call paths of a process with VT_MODE=PROFILE (64K to 64M)")
 NUMBER(VT_MAX_THREADS, max_threads, COUNT, 65536, 1, 65536, PART, "",
        "threads of a process that are recorded, at most 65536")
 NUMBER(VT_VERBOSE, verbose, COUNT, 1, 0, 2, NOTHING, "",

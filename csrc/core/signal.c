@@ -90,7 +90,7 @@ void vt_signal_start(void)
 {
     struct sigaction none = {.sa_handler = SIG_DFL};
     int saved = errno;
-    if (vt_process.set.mode == VT_MODE_RING && *vt_process.set.ring_signal) {
+    if (vt_process.set.mode != VT_MODE_TRACE && *vt_process.set.ring_signal) {
         ring.number = vt_setting_signal(vt_process.set.ring_signal);
         if (!install(&ring, &none, &ring.own[0]) && ring.own[0].sa_handler != SIG_DFL)
             install(&ring, &ring.own[0], NULL);

@@ -137,7 +137,8 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l)
     const int known = read_times(0, &now);
     /* no descriptor is free: the next reading tells the whole time */
     if (!known && !atomic_load_explicit(&counts_no_waits, memory_order_relaxed)) return found;
-    if (!l->number && !vt_process.head.forked && last < before_recording.waited) last = before_recording.waited;
+    if (!l->number && !(vt_process.head.forked & ~VT_COUNTS) && last < before_recording.waited)
+        last = before_recording.waited;
     if (now.waited > last) found.waited = now.waited - last;
     const int64_t off = (int64_t)(now.at - l->core_read - (now.ran - l->ran)), rest = off - (int64_t)found.waited;
     /* where the kernel counts no waits, a thread that could run cannot be told from one that slept */
@@ -154,7 +155,7 @@ struct vt_off_core vt_thread_off_core(struct vt_location *l)
 
 void vt_off_core_start(struct vt_location *l)
 {
-    const int is_known = !l->number && !vt_process.head.forked && before_recording.at;
+    const int is_known = !l->number && !(vt_process.head.forked & ~VT_COUNTS) && before_recording.at;
     l->ran = is_known ? before_recording.ran : vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     l->core_read = is_known ? before_recording.at : vt_clock_ns(CLOCK_MONOTONIC);
     l->sleeps = is_known ? before_recording.sleeps : (uint64_t)usage_of_own().ru_nvcsw;
@@ -175,7 +176,8 @@ static uint64_t without(uint64_t time, uint64_t earlier) { return time < earlier
 static struct vt_usage current(struct vt_location *l)
 {
     struct vt_usage now = l == vt_own_location ? own_usage() : usage_of(VT_READ(l->thread));
-    if (l->number || vt_process.head.forked) return now; /* the kernel counts the usage of a forked child from 0 */
+    if (l->number || (vt_process.head.forked & ~VT_COUNTS))
+        return now; /* the kernel counts the usage of a forked child from 0 */
     now.user = without(now.user, before.user);
     now.system = without(now.system, before.system);
     now.minor_faults = without(now.minor_faults, before.minor_faults);

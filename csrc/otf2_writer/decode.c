@@ -182,7 +182,8 @@ VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX]
 /* content: of the file; events files also hold samples. */
 static int is_block(const struct vt_block *b, uint8_t content, uint64_t rest)
 {
-    int fits = b->content == content || (content == VT_EVENTS && b->content == VT_SAMPLES);
+    int fits =
+        b->content == content || (content == VT_EVENTS && (b->content == VT_SAMPLES || b->content == VT_PROFILE));
     return !memcmp(b->magic, VT_BLOCK_MAGIC, sizeof b->magic) && b->version == VT_FORMAT_VERSION && fits &&
            b->codec <= VT_VARINT && b->raw_bytes <= VT_RAW_MAX && b->nopen <= VT_OPEN_MAX &&
            (content != VT_EVENTS || b->raw_bytes % 8 == 0) && b->stored_bytes <= rest;

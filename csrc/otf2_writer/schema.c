@@ -42,7 +42,10 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define CHUNK(F, S)                                                                                                    \
     F(S, location) F(S, sequence) F(S, thread) F(S, records) F(S, ticks) F(S, pair) F(S, lost) F(S, dropped)           \
     F(S, depth) F(S, nopen) F(S, head) F(S, state) F(S, content) F(S, classes) F(S, end_ticks) F(S, next) F(S, used)   \
-    F(S, open)
+    F(S, open) F(S, counted) F(S, unused)
+#define PROFILE_ROW(F, S)                                                                                              \
+    F(S, what) F(S, parent) F(S, number) F(S, turns) F(S, ticks) F(S, least) F(S, most) F(S, squares) F(S, entered)    \
+    F(S, out) F(S, in)
 #define BLOCK(F, S)                                                                                                    \
     F(S, magic) F(S, version) F(S, codec) F(S, content) F(S, raw_bytes) F(S, stored_bytes) F(S, checksum)              \
     F(S, location) F(S, sequence) F(S, thread) F(S, records) F(S, classes) F(S, depth) F(S, nopen) F(S, unused)        \
@@ -95,7 +98,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     F(S, ignored) F(S, left) F(S, knots) F(S, first)
 #define STRUCTURES(X)                                                                                                  \
     X(vt_clock_pair, CLOCK_PAIR) X(vt_file, FILE_HEAD) X(vt_chunk, CHUNK) X(vt_block, BLOCK) X(vt_columns, COLUMNS)    \
-    X(vt_row, ROW) X(vt_error, ERROR_TEXT) X(vt_scan, SCAN) X(vt_stream, STREAM) X(vt_maps, MAPS)                      \
+    X(vt_row, ROW) X(vt_profile_row, PROFILE_ROW) X(vt_error, ERROR_TEXT) X(vt_scan, SCAN) X(vt_stream, STREAM) X(vt_maps, MAPS)                      \
     X(vt_transcoded, TRANSCODED) X(vt_sampled, SAMPLED) X(vt_contexts, CONTEXTS) X(vt_sample_scan, SAMPLE_SCAN)        \
     X(vt_gap, GAP) X(vt_wait, WAIT) X(vt_note, NOTE) X(vt_parts, PARTS) X(vt_piece, PIECE)                 \
     X(vt_ends, ENDS) X(vt_knot, KNOT) X(vt_repaired, REPAIRED)
@@ -130,6 +133,7 @@ static const struct vt_schema_number numbers[] = {
     /* clang-format off */
     CONSTANT(FORMAT_VERSION) CONSTANT(CHUNK_SIZE) CONSTANT(CHUNK_DATA) CONSTANT(RAW_MAX) CONSTANT(OPEN_MAX)
     CONSTANT(FILE_HEAD) CONSTANT(LAST_CHUNK) CONSTANT(NO_RANK) CONSTANT(INHERITS) CONSTANT(IN_MEMORY) CONSTANT(UNBUFFERED)
+    CONSTANT(COUNTS) CONSTANT(PROFILE) CONSTANT(PROFILE_ROWS)
     CONSTANT(FROM_ALL) CONSTANT(IO_UNKNOWN)
     CONSTANT(FUNCTION) CONSTANT(FUNCTION_LEAVE) CONSTANT(CODE_MASK) CONSTANT(ID_MAX) CONSTANT(OPEN_ADDRESS)
     CONSTANT(CLASS_ADDRESS) CONSTANT(CLASS_HEAP) CONSTANT(CLASS_ALL) CONSTANT(CLASS_FIRST) CONSTANT(LOST_MOST)

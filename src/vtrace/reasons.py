@@ -34,8 +34,10 @@ LOSSES = {
     "SIZE": _limit("VT_MAX_SIZE", "a larger VT_MAX_SIZE or VT_FILTER_SPEC"),
     "FILE": Loss("files missing", "in files that are missing"),
     "DAMAGE": Loss("damaged", "in damaged files"),
+    "ROW": Loss("VT_PROFILE_SIZE", "in call paths beyond VT_PROFILE_SIZE, or more than 1024 calls deep"),
 }
-"""Name of VT_LOST_REASONS in csrc/core/format.h, or FILE and DAMAGE of unify/model/absent.py -> reason."""
+"""Name of VT_LOST_REASONS in csrc/core/format.h, FILE and DAMAGE of unify/model/missing_records.py,
+or ROW of unify/model/profiles.py -> reason."""
 
 SMALL_DISK = _limit("VT_MAX_SIZE", "VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC")
 """SIZE, if the runtime derived the limit from the free space."""
@@ -64,3 +66,8 @@ CHOSEN = frozenset((START_AFTER, STOP_AFTER, CUT, *(name for key, name in GAPS.i
 
 WITHOUT_SAMPLES = "the samples of the run are left out"
 """Starts the line about an archive that has all calls but lacks its samples."""
+
+AS_PROFILE = "recorded as a profile (VT_MODE=PROFILE): calls and times by call path, no single events"
+"""The line above the numbers of an archive without events."""
+RECORD_EVENTS = "record the run without --profile-only and VT_MODE=PROFILE"
+"""The remedy, where a command needs events."""

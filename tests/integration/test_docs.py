@@ -230,6 +230,10 @@ TYPED = {
         "cp $DOCS/server .", ("server.trace: 1 process, 2 locations",),
         edits=(("\n", "\nsleep 0.5\n"),),  # a user types more slowly
     ),
+    ("filter.md", "vtrace run --profile-only mpiexec -n 4 ./heat    # or VT_MODE=PROFILE, of VampirTrace"
+     " VT_MODE=STAT"): Typed(
+        "cp $DOCS/plain heat", ("heat.trace: 4 ranks, 4 locations, a profile of", "MPI_Sendrecv"),
+    ),
     ("filter.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
         HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
     ),

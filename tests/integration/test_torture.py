@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """SIGKILL at random moments: before the start, while threads and children begin, during a flush, after the end.
 
-The archive has every published record, and no reader refuses the archive. `make torture KILLS=10000`."""
+The archive has every published record, or its profile every call, and no reader refuses the archive.
+`make torture KILLS=10000`."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from support.build.builder import Builder
 from support.damage.kills import become_reaper, kill_once, life
 from support.tools import environment
@@ -22,10 +25,11 @@ SEED = int(os.environ.get("VT_TORTURE_SEED", "1"))
 FLAGS = ("-O1", "-pthread", "-DVTRACE")
 
 
-def test_killed_at_random_moments(build: Builder, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["TRACE", "PROFILE"])
+def test_killed_at_random_moments(build: Builder, tmp_path: Path, mode: str) -> None:
     program = build("torture.c", flags=FLAGS)
     begin, events, empty = time.monotonic(), 0, 0
-    env = environment()
+    env = environment() | {"VT_MODE": mode}
     with ProcessPoolExecutor(2, initializer=become_reaper) as pool:
         for done in range(0, KILLS, 20):
             seeds = range(SEED + done, SEED + min(done + 20, KILLS))

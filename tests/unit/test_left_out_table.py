@@ -29,8 +29,8 @@ def test_settings_that_leave_out_for_a_part_of_the_run() -> None:
 
 
 def test_reasons() -> None:
-    """Each reason of format.h and of transcode.h has its texts, and there are no others but those of missing files."""
-    assert LOSSES.keys() - {"FILE", "DAMAGE"} == {*LOST_REASONS.values()}
+    """Each reason of format.h and of transcode.h has its texts; others are those of missing files and of profiles."""
+    assert LOSSES.keys() - {"FILE", "DAMAGE", "ROW"} == {*LOST_REASONS.values()}
     assert GAPS.keys() == {*GAP_REASONS.values()}
 
 

@@ -208,7 +208,7 @@ def test_a_full_chunk_of_a_buffer(tmp_path: Path) -> None:
         assert file.blocks["raw_bytes"].tolist() == [r.RAW_MAX]
 
 
-@pytest.mark.parametrize("fields", [{"state": 3}, {"head": 511}, {"head": 517}, {"content": 4}, {"nopen": 33}])
+@pytest.mark.parametrize("fields", [{"state": 3}, {"head": 511}, {"head": 517}, {"content": 5}, {"nopen": 33}])
 def test_a_damaged_chunk_is_reported_and_left_out(tmp_path: Path, fields: dict[str, int]) -> None:
     one, two = chunks(2)
     path = lf.write_buffer(tmp_path / "b", [lf.chunk_bytes(one, **fields), two])

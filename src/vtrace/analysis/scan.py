@@ -9,14 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from vtrace.analysis.profile_replay import replays
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import EVERYTHING, Selection
-from vtrace.errors import FormatError
+from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader import Reader
+from vtrace.reasons import AS_PROFILE, RECORD_EVENTS
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -70,6 +72,9 @@ def scan(
     the damage raises FormatError. in_order: reads the locations in the order of the selection; else the largest first.
     After the pass each question has its parts, and can answer.
     """
+    whole = (selection.start or 0) <= 0 and (selection.stop is None or selection.stop >= trace.duration)
+    if trace.recorded_profile and not whole:
+        raise VtraceError(f"{trace.path.parent} is {AS_PROFILE}: it has no windows of time", RECORD_EVENTS)
     order = selection.all_rows(trace)
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
     if int(trace.locations["events"][order].sum()) < _FEW * len(order):
@@ -101,6 +106,8 @@ class Scanning:
         self.trace, self.questions, self._strict, (self.start, self.stop) = trace, questions, strict, bounds
         self._order, self._lock, self.met = order, Lock(), Pass()
         self.advance: Callable[[int], object] = lambda events: None
+        profile = trace.recorded_profile
+        self._profiles = replays(profile, trace.offset) if profile else {}
         self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
         if self._replays:
@@ -138,6 +145,9 @@ class Scanning:
             return next(self._order, None)
 
     def _read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
+        if location in self._profiles:
+            self._take_profile(location)
+            return
         scanned = LocationScan(self, replay, location)
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
@@ -157,6 +167,20 @@ class Scanning:
                 raise
             self.met.problems.append(str(error))
         scanned.end(batch, reader.events)
+
+    def _take_profile(self, location: int) -> None:
+        """Ends the parts of a location without events with the sums of its profile."""
+        known = self._profiles[location]
+        for question in self.questions:
+            part = question.part(self.trace, location)
+            part.end(cast("Replay", known))
+            question.parts[location] = part
+        with self._lock:
+            self.met.events[location] = 0
+            self.met.first, self.met.last = (
+                min(self.met.first, known.fields.first),
+                max(self.met.last, known.fields.last),
+            )
 
     def count(self, batch: BatchBuffer, replay: Replay | None, location: int, events: int) -> None:
         with self._lock:

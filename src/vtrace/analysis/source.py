@@ -18,7 +18,9 @@ from vtrace.analysis.contexts import context_paths
 from vtrace.analysis.ledger import Ledger, caveats, read_ledger
 from vtrace.analysis.loops import Loops
 from vtrace.analysis.places import Places
+from vtrace.analysis.recorded_profile import RecordedProfile
 from vtrace.analysis.table import Array, Table, caveats_html, texts
+from vtrace.errors import VtraceError
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
@@ -26,6 +28,7 @@ from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
 from vtrace.io.sidecar.samples_archive import open_with_samples
 from vtrace.parallel.ranks import ALONE, Ranks
+from vtrace.reasons import AS_PROFILE, RECORD_EVENTS
 from vtrace.text import html_text
 
 _COVERAGE = {
@@ -104,6 +107,18 @@ class Source:
         mine = (self.attributes["name"] == "calls") & (self.attributes["description"] == CALLS)
         found = self.attributes["id"][mine].tolist()
         return int(found[0]) if found else None
+
+    @cached_property
+    def recorded_profile(self) -> RecordedProfile | None:
+        """The profile of a run with VT_MODE=PROFILE, of which the archive has no events; None: it is no such run."""
+        if "PROFILE" not in self.vtrace:
+            return None
+        return RecordedProfile(self.anchor, self.properties, self.definitions.ids)
+
+    def need_events(self) -> None:
+        """Raises VtraceError for a profile."""
+        if self.recorded_profile:
+            raise VtraceError(f"{self.path.parent} is {AS_PROFILE}", RECORD_EVENTS)
 
     def bytes_of(self, location: int) -> int:
         """The bytes of a location's events file: the numbers of events in the definitions may be wrong."""
@@ -212,7 +227,8 @@ class Source:
         key = None if locations is None else tuple(locations), start, stop
         if key not in self._caveats:
             missing = self.not_recorded(locations, start, stop)
-            self._caveats[key] = caveats(missing, self.offset, self.resolution)
+            told = [AS_PROFILE] if "PROFILE" in self.vtrace else []
+            self._caveats[key] = told + caveats(missing, self.offset, self.resolution)
         return list(self._caveats[key])
 
     def __repr__(self) -> str:

@@ -261,6 +261,7 @@ class Trace(Source):
 
     def _replay(self, causes: bool = True) -> MpiReplay:
         """The waits of all events; with causes also the critical path and the delays."""
+        self.need_events()
         replay: MpiReplay = self._ask(
             "critical_path" if causes or self.knows("critical_path") else "waits", Selection()
         )
@@ -397,7 +398,8 @@ class Trace(Source):
         self, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
     ) -> Diagnosis:
         """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
-        the latest diagnosis. known: the pass over the events, if it is over."""
+        the latest diagnosis. known: the pass over the events, if it is over. Raises VtraceError for a profile."""
+        self.need_events()
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
             from vtrace.analysis.findings.diagnosis_pass import DiagnosisPass, diagnose  # other answers do without
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 
-@trace_command(window=False, output=new_archive_option(), json="Print the result as JSON.")
+@trace_command(needs_events=True, window=False, output=new_archive_option(), json="Print the result as JSON.")
 @click.option("--keep", metavar="PATTERN", multiple=True, help="Texts that stay, with * ? and [...]; may be repeated.")
 @click.option(
     "--map", "map_file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @trace_command(
-    helpers=True, output=new_archive_option(), json="Print the result as JSON; times in ns.",
+    needs_events=True, helpers=True, output=new_archive_option(), json="Print the result as JSON; times in ns.",
     select="Only calls of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")

@@ -32,7 +32,8 @@ _SCREEN, _HALF, _STORY = 23, 11, 3
 
 
 @trace_command(
-    archives=-1, metavar="ARCHIVE...", json="Print findings and all rows of all tables as JSON; times in ns.",
+    needs_events=True, archives=-1, metavar="ARCHIVE...",
+    json="Print findings and all rows of all tables as JSON; times in ns.",
     select="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
 @click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with its tables.")
@@ -100,6 +101,9 @@ def after_unifying(
     from vtrace.analysis.selection import Patterns, Selection
 
     trace = opened(str(archive))
+    if trace.recorded_profile:
+        console.note("no findings: the run was recorded as a profile")
+        return
     trace.ranks, trace.threads = ranks, threads
     known = written.known(trace) if written else None
     if not known:

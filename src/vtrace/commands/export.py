@@ -69,7 +69,7 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
         click.echo("no intervals and no values: no file written")
 
 
-@trace_command(check=_check, output=output_option("ENDING"))
+@trace_command(needs_events=True, check=_check, output=output_option("ENDING"))
 @click.option(
     "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
     help="Format: perfetto, chrome, speedscope, csv, parquet or vtune. Or a time: only events before T.",

@@ -14,6 +14,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import warn_if_stale
 from vtrace.console import Console, ranges, some
 from vtrace.io.archive.overview import LocationLine, Overview, find_anchor, read_overview
+from vtrace.reasons import AS_PROFILE
 from vtrace.text import json_text, plain, shell_command, shell_path
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def command(target: str, as_json: bool, everything: bool) -> None:
         for line in _text(overview, everything):
             click.echo(line)
         word = shell_path(target)
-        click.echo(f"\nnext: vtrace summary {plain(word)}, vtrace view {plain(word)}")
+        more = f"vtrace profile {plain(word)}" if "PROFILE" in overview.vtrace else f"vtrace view {plain(word)}"
+        click.echo(f"\nnext: vtrace summary {plain(word)}, {more}")
 
 
 def _data(o: Overview) -> dict[str, Any]:
@@ -195,6 +197,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("communicators", _some(o.communicators)),
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
         ("cut", cut_line(o.vtrace)),
+        ("profile", AS_PROFILE if "PROFILE" in o.vtrace else ""),
         ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
         ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),

@@ -175,7 +175,7 @@ def command(
             output.console.note(
                 f"next: vtrace profile {archive} --by callpath   for the calls; --by line   for the lines"
             )
-        else:
+        elif not numbers.trace.recorded_profile:
             output.console.note(f"next: vtrace view {archive}   for the timeline")
 
     output.print(parts, [made], lambda: _about(numbers), text, notes=numbers.notes)

@@ -89,4 +89,5 @@ def _write(
     for note in (note for run in runs for note in run.notes):
         console.warn(note)
     click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
-    console.note(f"next: vtrace view {word}   for the timeline")
+    if not traces[0].recorded_profile:
+        console.note(f"next: vtrace view {word}   for the timeline")

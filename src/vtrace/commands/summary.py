@@ -86,6 +86,9 @@ def show_in_brief(archive: str, console: Console) -> None:
     texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"], trace, numbers.costs)]
     for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):
         console.note(text)
+    if trace.recorded_profile:
+        console.note(_next_step(trace, shell_word(Path(archive))))
+        return
     found = trace.diagnosis(Selection())
     for line in diagnose_sheets.first_findings(found, _FINDINGS):
         click.echo(plain(line))
@@ -98,6 +101,8 @@ def _next_step(trace: Trace, word: str) -> str:
     """The next commands: vtrace diagnose first where threads or processes may wait for each other."""
     from vtrace.analysis.activity import MPI, OPENMP
 
+    if trace.recorded_profile:
+        return f"next: vtrace profile {word} --by callpath   for call paths; vtrace report {word}   for charts"
     classes = trace.regions["class"]
     is_parallel = trace.locations.rows - int(trace.locations["helper"].sum()) > 1
     if is_parallel or bool(((classes == MPI) | (classes == OPENMP)).any()):

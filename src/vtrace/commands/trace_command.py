@@ -146,7 +146,7 @@ def trace_command(
     *, archives: int = 1, metavar: str | None = None, check: Callable[[dict[str, Any]], object] | None = None,
     window: bool = True, helpers: bool = False, by: Sequence[str] = (), sort: Sequence[str] = (),
     sort_help: str = "Sort rows by this.", top: int = 0, select: str = "", output: click.Option | None = None,
-    json: str = "", csv: bool = False,
+    json: str = "", csv: bool = False, needs_events: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:  # fmt: skip
     """Makes a click command of function(trace, selection, output, **values of its own options).
 
@@ -154,6 +154,7 @@ def trace_command(
     values by name before an archive is opened; may change them, and raises UsageError. window: takes --from, --to and
     --ranks; helpers: helper threads are always selected. by, sort: the choices, the default first; top: the default;
     select, json: the help. Without these the command does not have the option; an option of its own precedes.
+    needs_events: refuses a profile.
     """
 
     def options() -> Iterable[click.Parameter]:
@@ -200,7 +201,7 @@ def trace_command(
                 as_json=values.pop("as_json", False), as_csv=values.pop("as_csv", False),
                 console=vtrace_console(),
             )  # fmt: skip
-            traces = [opened(name) for name in shown.archives]
+            traces = [opened(name, needs_events=needs_events) for name in shown.archives]
             for trace in traces:
                 trace.progress = functools.partial(_progress, shown.console)
             parts = [of.of(trace) for trace in traces]
@@ -254,12 +255,14 @@ def check_output(path: Path, option: str = "-o") -> None:
         raise VtraceError(f"cannot write {path}", f"give {option} a file name in an existing directory")
 
 
-def opened(archive: str) -> Trace:
+def opened(archive: str, *, needs_events: bool = False) -> Trace:
     """Opens an archive. Warns on standard error if the archive is older than the last run or its definitions are
-    damaged. Raises VtraceError."""
+    damaged. needs_events: refuses a profile. Raises VtraceError."""
     import vtrace
 
     trace = vtrace.open(archive)
+    if needs_events:
+        trace.need_events()
     warn_if_stale(trace.path, trace.vtrace.get("ABOUT"))
     for line in trace.problems:
         vtrace_console().warn(line)

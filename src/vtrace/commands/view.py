@@ -109,7 +109,7 @@ def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     from vtrace.timeline.tile_cache import rebuilt, tiles_of
 
     console = vtrace_console()
-    trace = opened(archive)
+    trace = opened(archive, needs_events=True)
     part = window.of(trace, lanes=True)
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
@@ -162,7 +162,7 @@ def _shown(archive: str, window: Window, console: Console) -> ShownTrace:
     from vtrace.timeline.tile_cache import tiles_of
     from vtrace.timeline.viewer_site import ShownTrace
 
-    trace = opened(archive)
+    trace = opened(archive, needs_events=True)
     part = window.of(trace, lanes=True)
     caveats = warn_of_caveats(console, trace, part)
     known = list(trace.problems)
@@ -190,7 +190,7 @@ def _show_perfetto(archive: str, window: Window, most: int, browser: bool, *, po
     console = vtrace_console()
     interface()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    trace = opened(archive)
+    trace = opened(archive, needs_events=True)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
         part = window.of(trace, lanes=True)

@@ -260,8 +260,10 @@ def _import_beside(archive: Path, directory: Path, console: Console, samples: st
 
 def do_follow_up(console: Console, target: Path, archive: Path, follow_up: FollowUp) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
-    word = shell_path(target)
-    if "tiles" in follow_up.also:
+    from vtrace.io.sidecar import sidecar
+
+    word, has_events = shell_path(target), not (archive / sidecar.FOLDER / sidecar.PROFILE[0]).is_file()
+    if "tiles" in follow_up.also and has_events:
         make_tiles(archive, console, follow_up.written_tiles)
     if "diagnose" in follow_up.also:
         from vtrace.commands.diagnose import after_unifying
@@ -274,7 +276,8 @@ def do_follow_up(console: Console, target: Path, archive: Path, follow_up: Follo
 
         write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
     elif "diagnose" not in follow_up.also:
-        console.result(f"next: vtrace summary {word}, vtrace view {word}")
+        more = f"vtrace view {word}" if has_events else f"vtrace profile {word} --by callpath"
+        console.result(f"next: vtrace summary {word}, {more}")
 
 
 def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) -> None:
@@ -296,11 +299,13 @@ def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) ->
 def summary(written: WrittenArchive) -> str:
     """Returns a line about a finished archive."""
     world = some(written.ranks, "rank") if written.ranks else some(written.processes, "process", "processes")
-    return (
-        f"{written.archive}: {world}, {some(written.locations, 'location')}, {some(written.events, 'event')}, "
-        f"{some(written.messages, 'message')}, {some(written.collectives, 'collective call')}, "
-        f"{written.seconds:.6g} s"
+    what = (
+        f"{some(written.events, 'event')}, {some(written.messages, 'message')}, "
+        f"{some(written.collectives, 'collective call')}"
     )
+    if written.calls is not None and not written.events:
+        what = f"a profile of {some(written.calls, 'call')}"
+    return f"{written.archive}: {world}, {some(written.locations, 'location')}, {what}, {written.seconds:.6g} s"
 
 
 def level(words: tuple[bool, ...], start: int) -> int:

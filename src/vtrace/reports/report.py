@@ -143,6 +143,8 @@ def _lead(numbers: ReportNumbers) -> str:
 def _findings(numbers: ReportNumbers) -> str:
     """The findings of vtrace diagnose; of the whole run those that vtunify --diagnose has stored, if it has."""
     trace, window = numbers.trace, numbers.window if numbers.window.text else Selection()
+    if trace.recorded_profile:
+        return ""
     stored = stored_findings(trace) if window == Selection() else None
     found = trace.diagnosis(window).findings if stored is None else stored
     items = "".join(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from vtrace.console import Console, few_names
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.unify.account.account import Account
+from vtrace.unify.account.coverage import calls_of
 from vtrace.unify.clocks.clocks import align_clocks
 from vtrace.unify.clocks.repair import repair
 from vtrace.unify.discover.discover import discover
@@ -26,7 +27,8 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 
 
 class WrittenArchive(NamedTuple):
-    """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker."""
+    """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker. calls: in
+    the profile of a run with VT_MODE=PROFILE; None: it is no such run."""
 
     archive: Path
     ranks: int
@@ -36,6 +38,7 @@ class WrittenArchive(NamedTuple):
     messages: int
     collectives: int
     seconds: float
+    calls: int | None = None
 
 
 def unify(
@@ -79,6 +82,7 @@ def _written(archive: Path, merged: Merged, accounted: Account, processes: int) 
         messages=counts["MpiSend"] + counts["MpiIsend"],
         collectives=counts["MpiCollectiveEnd"] + counts["NonBlockingCollectiveComplete"],
         seconds=definitions.length / definitions.resolution,
+        calls=calls_of(accounted.rows),
     )
 
 

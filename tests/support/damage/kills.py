@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import vtrace
 from support.tools import need
 from vtrace.console import QUIET, Console
 from vtrace.errors import VtraceError
@@ -128,7 +129,20 @@ def _unified(where: Path, published: int, removes: bool) -> Counter[str]:
     assert not (left and removes), f"left: {left}"
     printed = subprocess.run([need("otf2-print"), archive], capture_output=True, check=False)
     assert (printed.returncode, printed.stderr) == (0, b""), printed.stderr
-    return _calls(archive)
+    trace = vtrace.open(archive)
+    return _counted(trace) if trace.recorded_profile else _calls(archive)
+
+
+def _counted(trace: vtrace.Trace) -> Counter[str]:
+    """Calls by function of a profile."""
+    found: Counter[str] = Counter()
+    table = trace.profile()
+    assert (table["exclusive"] >= 0).all()
+    assert (table["exclusive"] <= table["inclusive"]).all()
+    assert (table["inclusive"] <= trace.duration).all()
+    for region, calls in zip(table["region"].tolist(), table["calls"].tolist(), strict=True):
+        found[trace.regions["name"][region]] += calls
+    return found
 
 
 def _calls(archive: Path) -> Counter[str]:

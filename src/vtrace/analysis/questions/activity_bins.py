@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.profile_replay import ProfileReplay
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
@@ -51,10 +52,16 @@ class Timeline(Question[_LinePart, Array]):
         fields.class_of, fields.line = self.class_of.ctypes.data, replay.line.ctypes.data
 
     def add(self, row: int, replay: Replay) -> None:
+        mean = (
+            replay.mean_line(self.class_of, self.seconds.shape[1:], self.window)
+            if isinstance(replay, ProfileReplay)
+            else None
+        )
+        line = replay.line if mean is None else mean
         if row >= 0:
             with self.lock:  # locations may share a row
-                self.seconds[row] += replay.line * 1e-9
-        replay.line[:] = 0
+                self.seconds[row] += line * 1e-9
+        line[:] = 0
 
     def answer(self) -> Array:
         return self.seconds

@@ -55,6 +55,8 @@ class FileHead:
     """True for a buffer that is only a part of the process's buffer: the rest was in memory."""
     unbuffered: bool
     """True if the process had recorded no event yet, and therefore had no buffer."""
+    counts: bool
+    """True if the process wrote profiles in place of events (VT_MODE=PROFILE)."""
 
     @property
     def process(self) -> tuple[str, int, int]:
@@ -132,7 +134,7 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         pair=same(head["pair"]),
         tool=_text(head["tool"]), prefix=_text(head["prefix"]), directory=_text(head["directory"]),
         buffer=_text(head["buffer"]), pid_space=head["pid_space"], in_memory=bool(head["forked"] & records.IN_MEMORY),
-        unbuffered=bool(head["forked"] & records.UNBUFFERED),
+        unbuffered=bool(head["forked"] & records.UNBUFFERED), counts=bool(head["forked"] & records.COUNTS),
     )  # fmt: skip
 
 

@@ -62,7 +62,9 @@ def _block_problem(fd: int, at: int, size: int, content: int) -> str:
         return "no block"
     if version != records.FORMAT_VERSION:
         return f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
-    fits = block["content"] == content or (content == records.EVENTS and block["content"] == records.SAMPLES)
+    fits = block["content"] == content or (
+        content == records.EVENTS and block["content"] in (records.SAMPLES, records.PROFILE)
+    )
     if fits and block["codec"] <= records.CODEC_VARINT and not impossible:
         return "cut within the block"
     return "a damaged block"
@@ -106,7 +108,7 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
 def _is_damaged(chunk: Any, room: int) -> bool:
     """Returns True if the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
     end = int(chunk["head"]) or records.CHUNK_SIZE
-    words = chunk["content"] in (records.EVENTS, records.SAMPLES)
+    words = chunk["content"] in (records.EVENTS, records.SAMPLES, records.PROFILE)
     return bool(
         chunk["state"] > records.CHUNK_FULL
         or not (words or chunk["content"] == records.DEFINITION_DATA)

@@ -179,12 +179,22 @@ def _choose(rows: Rows, file_of_row: Array, files: list[LocalFile]) -> list[int]
     chosen = []
     for begin, end in pairwise([*begins.tolist(), len(rows)]):
         copies = list(range(begin, end))
+        if rows[begin]["content"] == records.PROFILE:
+            chosen.append(_newest(rows, copies, [files[number] for number in file_of_row]))
+            continue
         if len(copies) > 1:
             good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[file_of_row[n]], rows[n])]
             chunks = [n for n in copies if rows[n]["form"] == CHUNK_FORM]
             copies = good or sorted(chunks or copies, key=lambda n: -int(rows[n]["raw_bytes"]))
         chosen.append(copies[0])
     return chosen
+
+
+def _newest(rows: Rows, copies: list[int], files: list[LocalFile]) -> int:
+    """The chunk among copies of rows of a profile, else the last intact block, else the last one."""
+    chunks = [n for n in copies if rows[n]["form"] == CHUNK_FORM]
+    good = [n for n in copies if rows[n]["form"] == BLOCK_FORM and _intact(files[n], rows[n])]
+    return [*copies, *good, *chunks][-1]
 
 
 def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream:

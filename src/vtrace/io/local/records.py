@@ -44,6 +44,7 @@ FILE: Final = SCHEMA.dtype("vt_file")
 CHUNK: Final = SCHEMA.dtype("vt_chunk")
 BLOCK: Final = SCHEMA.dtype("vt_block")
 COLUMNS: Final = SCHEMA.dtype("vt_columns")
+PROFILE_ROW: Final = SCHEMA.dtype("vt_profile_row")
 
 
 def __getattr__(name: str) -> int:

@@ -45,6 +45,9 @@ BLOCKED = "blocked", 1
 analysis/processor_waits.py)."""
 LONG_CALLS = "long_calls", 1
 """Name and version of the table of the places of long calls (unify/account/account.py, analysis/long_calls.py)."""
+PROFILE = "profile", 1
+"""Name and version of the table of call paths of a run with VT_MODE=PROFILE (unify/account/account.py,
+analysis/recorded_profile.py)."""
 PYTHON = "python "
 """The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""
 SHARED, TIMED = " for another process", " until a time"

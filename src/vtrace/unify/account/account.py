@@ -25,6 +25,7 @@ from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.merge.merge import Merged
 from vtrace.unify.model.context import Context
 from vtrace.unify.model.process import HEAP, Run
+from vtrace.unify.model.profiles import PROFILE
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.writing import Results
 
@@ -75,6 +76,8 @@ def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[Cove
         sidecar.write(archive.directory, *sidecar.BLOCKED, identity, blocked_table(rows))
     if any(row.calls for row in rows):
         sidecar.write(archive.directory, *sidecar.LONG_CALLS, identity, long_calls_table(rows))
+    if any(row.profile is not None for row in rows):
+        sidecar.write(archive.directory, *sidecar.PROFILE, identity, profile_table(rows))
 
 
 def waits_table(rows: Sequence[CoverageRow]) -> SidecarTable:
@@ -102,6 +105,12 @@ def long_calls_table(rows: Sequence[CoverageRow]) -> SidecarTable:
     found = sorted((row.id, call.region, number[call.site], call.calls, call.ns) for row in rows for call in row.calls)
     columns = zip(("location", "region", "site", "count", "ns"), zip(*found, strict=True), strict=True)
     return SidecarTable({name: np.array(values, "<u8") for name, values in columns}, {"site": texts})
+
+
+def profile_table(rows: Sequence[CoverageRow]) -> SidecarTable:
+    """Returns the call paths of the locations that count in place of recording events (model/profiles.py)."""
+    found = [(row.id, row.profile) for row in rows if row.profile is not None]
+    return SidecarTable(_columns(found, PROFILE.names or ()))
 
 
 def _columns(found: Sequence[tuple[int, Array]], names: Sequence[str]) -> dict[str, Array]:

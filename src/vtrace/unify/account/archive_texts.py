@@ -15,7 +15,7 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.reasons import LOSSES, SMALL_DISK
-from vtrace.unify.account.coverage import CoverageRow, ends_of, shortfalls, sums, untimed
+from vtrace.unify.account.coverage import CoverageRow, calls_of, ends_of, shortfalls, sums, untimed
 from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.merge.system import shortened
 from vtrace.unify.model.missing_records import FILE
@@ -69,6 +69,8 @@ def properties(
         "COVERAGE": coverage,
     }
     values["CLOCKS"] = clocks
+    if (calls := calls_of(rows)) is not None:
+        values["PROFILE"] = {"calls": calls}
     if reading.samples:
         values["SAMPLES"] = samples
     if definitions.loops:

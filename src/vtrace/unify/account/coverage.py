@@ -23,6 +23,7 @@ from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
 from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions, Summary
+from vtrace.unify.model.profiles import ROW, archive_rows, calls_without_row
 from vtrace.unify.reading.incomplete_processes import IncompleteProcess, by_signal, labels, ranks_of
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
@@ -80,6 +81,8 @@ class CoverageRow:
     """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
     """The intervals in which the location did not record."""
+    profile: Array | None = None
+    """The profile of a location that counts in place of recording events: model.profiles.PROFILE."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
     blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
@@ -101,7 +104,7 @@ class CoverageRow:
         r, found = self.result, [marker.time for marker in self.markers]
         if len(self.blocked):
             found += [int(self.blocked["from"].min()), int(self.blocked["to"].max())]
-        if r and r.events:
+        if r and (r.events or self.profile is not None):
             found += [r.first_ns, r.last_ns]
         if r and r.limit_ns is not None:
             found.append(r.limit_ns)
@@ -121,6 +124,12 @@ class CoverageRow:
         return dict(zip(_COVERAGE, values, strict=True))
 
 
+def calls_of(rows: Sequence[CoverageRow]) -> int | None:
+    """Returns the number of calls in the profiles of all locations; None: there is none."""
+    profiles = [row.profile for row in rows if row.profile is not None]
+    return sum(int(profile["calls"].sum()) for profile in profiles) if profiles else None
+
+
 def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
     """Returns the begin and the end of the trace, in ns of the archive: of the events, markers and sleep, but the trace
     lasts until its last process ends. Without any it begins with the first process."""
@@ -138,6 +147,8 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     if number in process.contents.missing_records:
         why, missing = process.contents.missing_records[number]
         lost, lost_by[why] = lost + missing, lost_by.get(why, 0) + missing
+    if rowless := calls_without_row(process, number):
+        lost, lost_by[ROW] = lost + rowless, rowless
     blocked = result.blocked if result else NO_WAITS
     return CoverageRow(
         id=location,
@@ -153,6 +164,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
+        profile=archive_rows(process, number),
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},

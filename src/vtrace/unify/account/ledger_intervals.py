@@ -29,6 +29,7 @@ from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.missing_records import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.profiles import ROW, calls_without_row
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -86,6 +87,8 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     if number in process.contents.missing_records:
         why, n = process.contents.missing_records[number]
         found.append(Gap(last, END, events=n, reason=LOSSES[why].name))
+    if rowless := calls_without_row(process, number):
+        found.append(Gap(BEGIN, END, events=rowless, reason=LOSSES[ROW].name))
     if number in process.contents.uncounted:
         found.append(Gap(last, END, reason=_NOT_WRITTEN))
     if process.died or process.running:

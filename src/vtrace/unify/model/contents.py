@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import SampleScan, Scan
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.records import SAMPLES
@@ -22,6 +23,8 @@ class Contents:
 
     definitions: ProcessDefinitions = field(default_factory=ProcessDefinitions)
     scans: Mapping[int, Scan] = field(default_factory=dict)
+    profiles: Mapping[int, Array] = field(default_factory=dict)
+    """By location: rows of struct vt_profile_row, of a process that counts instead of recording events."""
     samples: Mapping[int, SampleScan] = field(default_factory=dict)
     """By location; empty if the request leaves samples out."""
     usable: Mapping[int, int] = field(default_factory=dict)

@@ -7,10 +7,23 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from vtrace.errors import FormatError, VtraceError
+from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import Kernel, SampleScan, Scan
 from vtrace.io.local.local_files import Stream, by_location, open_local, streams
-from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, EVENTS, SAMPLES
+from vtrace.io.local.profiles import count_rest, read_rows, scan_of
+from vtrace.io.local.records import (
+    CLASS_ALL,
+    CLASS_IO,
+    CLASS_NEW_CODE,
+    CLASS_USER,
+    EVENTS,
+    PROFILE,
+    PROFILE_ROW,
+    SAMPLES,
+)
 from vtrace.unify.model.clock_curves import Pair
 from vtrace.unify.model.contents import NOT_READ, Contents
 from vtrace.unify.model.missing_records import (
@@ -47,6 +60,7 @@ class _ProcessReader:
         self._process, self._kernel, self._salvage, self._with_samples = process, kernel, salvage, with_samples
         self._arrays: list[list[object]] = []
         self._scans: dict[int, Scan] = {}
+        self._profiles: dict[int, Array] = {}
         self._samples: dict[int, SampleScan] = {}
         self._usable: dict[int, int] = {}
         self._usable_samples: dict[int, int] = {}
@@ -77,6 +91,7 @@ class _ProcessReader:
         return Contents(
             definitions=definitions,
             scans=self._scans,
+            profiles=self._profiles,
             samples=self._samples,
             usable=self._usable,
             usable_samples=self._usable_samples,
@@ -114,7 +129,9 @@ class _ProcessReader:
         if stream.problems and not self._salvage:
             raise VtraceError(stream.problems[0], "--salvage recovers the records before it")
         self._problems += stream.problems
-        if stream.content == EVENTS:
+        if stream.content == PROFILE or (stream.content == EVENTS and self._process.head.counts):
+            self._count(stream)
+        elif stream.content == EVENTS:
             self._scan(stream)
         elif stream.content == SAMPLES:
             self._scan_samples(stream)
@@ -134,6 +151,19 @@ class _ProcessReader:
         classes = CLASS_NEW_CODE | CLASS_USER | (CLASS_IO if self._process.head.forked else 0)
         self._scans[location] = self._kernel.scan(stream, classes)
         self._present[location] = records_in(stream)
+
+    def _count(self, stream: Stream) -> None:
+        """Takes the rows of a profile, then the events that they lack: those of a killed process."""
+        known = self._profiles.get(stream.location, np.empty(0, PROFILE_ROW))
+        parts: list[Array] = []
+        if stream.content == PROFILE:
+            self._undamaged(stream, lambda part: parts.append(read_rows(self._kernel, part)))
+            known = np.concatenate([known, *parts])
+        else:
+            self._present[stream.location] = records_in(stream)
+            known = count_rest(self._kernel, known, stream)
+        self._profiles[stream.location] = known
+        self._scans[stream.location] = scan_of(known)
 
     def _scan_samples(self, stream: Stream) -> None:
         """Finds the frames and weights of samples."""

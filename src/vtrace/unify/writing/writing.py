@@ -15,6 +15,7 @@ from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
 from vtrace.unify.model.context import Context
 from vtrace.unify.model.process import HEAP, OPENING_A_FILE, Process, Run
+from vtrace.unify.model.profiles import transcoded
 
 
 class WriteTask(NamedTuple):
@@ -80,7 +81,7 @@ def write_events(
             if task.number == HEAP and maps is not None:
                 streams = stack.enter_context(task.process.all_events())
                 result = kernel.heap(writer, streams, maps.common, heap_class, heard)
-            elif maps is not None:
+            elif maps is not None and not task.process.head.counts:
                 events, samples = stack.enter_context(task.process.events(task.number))
                 sampled = maps.sampled(task.number, samples) if with_samples else None
                 if events is not None or (sampled is not None and samples is not None):
@@ -106,7 +107,16 @@ def write_events(
             )
         lent = [task for task in tasks if task.process.reader is not None]
         returned = return_results([(task.process.reader or 0, task.id, done.pop(task.id)) for task in lent], ranks)
-    return done | returned
+    return done | returned | _of_profiles(run)
+
+
+def _of_profiles(run: Run) -> Results:
+    return {
+        id: transcoded(process, number)
+        for process in run.processes
+        for number, id in process.locations.items()
+        if number in process.contents.profiles
+    }
 
 
 def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[WriteTask]:

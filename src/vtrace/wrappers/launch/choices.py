@@ -86,6 +86,10 @@ FLAGS = {
         "Take no samples [default: 100 per second, beside the archive's events; none if functions or counters are "
         "recorded].",
     ),
+    "profile_only": (
+        "--profile-only",
+        "Record no events, but calls and times by call path, in files of constant size; sets VT_MODE=PROFILE.",
+    ),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
@@ -111,6 +115,7 @@ class Choices:
         self.view = False
         self.repeat_groups = False
         self.no_sample = False
+        self.profile_only = False
         self.samples_by_default = False
         """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
         self.force = False
@@ -154,5 +159,5 @@ def parse(words: list[str]) -> Choices | None:
             setattr(chosen, flags[name], True)
         else:
             return None
-    contradicts = chosen.no_sample and chosen.sample
-    return chosen if chosen.words and not contradicts else None
+    excluded = (chosen.no_sample and chosen.sample) or (chosen.profile_only and (chosen.sample or chosen.view))
+    return chosen if chosen.words and not excluded else None

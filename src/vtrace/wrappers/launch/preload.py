@@ -140,6 +140,8 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
                 made.changes[setting] = "yes"
         else:
             made.changes[setting] = ON.get(kind, "yes") if option else "no"
+    if chosen.profile_only:
+        made.changes["VT_MODE"] = "PROFILE"
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
     if size := chosen.max_size:
@@ -158,7 +160,7 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
                 "give --sample=100 or --sample=10ms",
             )
         made.changes["VT_SAMPLE_RATE"] = rate
-    elif chosen.no_sample:
+    elif chosen.no_sample or chosen.profile_only:
         made.changes["VT_SAMPLE_RATE"] = "0"
     if clock := chosen.sample_clock:
         if clock not in SAMPLE_CLOCKS:
