@@ -326,8 +326,11 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
             assert part.replay is not None
             if id(part.replay) not in good:
                 good[id(part.replay)] = path.among(self.trace, part.replay.all_paths())
-            kept = [slices.compress(good[id(part.replay)][slices["path"]]) for slices in part.found]
-            begin, end = (np.concatenate([slices[name] for slices in kept]) for name in ("begin", "end"))
+            mine = [good[id(part.replay)][slices["path"]] for slices in part.found]
+            begin, end = (
+                np.concatenate([slices[name][kept] for slices, kept in zip(part.found, mine, strict=True)])
+                for name in ("begin", "end")
+            )
             if np.any(begin[1:] < begin[:-1]):  # a call inside another one ends first
                 order = np.argsort(begin, kind="stable")
                 begin, end = begin[order], end[order]
