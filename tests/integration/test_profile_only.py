@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import signal
 import struct
@@ -338,3 +339,15 @@ def test_the_memory_of_a_process(build: Builder, tmp_path: Path) -> None:
     run(build("counted.c", flags=FLAGS), tmp_path, "paths", "16", env={"VT_MODE": "PROFILE", "VT_CLEAN": "no"})
     (buffer,) = tmp_path.glob("*.buffer")
     assert buffer.stat().st_size <= 10 << 20
+
+
+def test_dump(build: Builder, tmp_path: Path) -> None:
+    """vtrace dump shows the rows of the profile, and of a killed process also the records that they lack."""
+    run(build("counted.c", flags=FLAGS), tmp_path, "end", "100", env={"VT_MODE": "PROFILE"})
+    lines = vtrace(tmp_path, "dump", "counted", "--only", "ROW").stdout.splitlines()
+    assert re.fullmatch(r"0:0 ROW name=- parent=0 number=0 turns=0 .*", lines[0])
+    assert re.fullmatch(r"0:0 ROW name=main parent=0 number=1 turns=2 ticks=\d+ .*", lines[1])
+    assert [line.split()[2:5:2] for line in lines[2:4]] == [["name=turn", "number=2"], ["name=leaf", "number=3"]]
+    assert "turns=200 " in lines[2]
+    heads = vtrace(tmp_path, "dump", "counted", "--only", "DEFINITION", "--json").stdout.splitlines()
+    assert {item["content"] for item in map(json.loads, heads) if item["type"] == "block"} == {"definitions", "profile"}
