@@ -229,6 +229,17 @@ def test_times(build: Builder, tmp_path: Path) -> None:
     assert (table["deviations"][table["calls"] == 1] == 0).all()
 
 
+def test_times_without_recording(build: Builder, tmp_path: Path) -> None:
+    """The ledger has their sum, as for a trace."""
+    run(build("counted.c", flags=FLAGS), tmp_path, "switch", "20000", env={"VT_MODE": "PROFILE"})
+    unify(tmp_path, "counted")
+    trace = vtrace_api.open(tmp_path / "counted")
+    (row,) = trace.not_recorded().intervals.records()
+    assert (row["reason"], row["class"]) == ("switched off", "all")
+    assert 0 < row["ns"] < trace.duration
+    assert any(line.startswith("left out (switched off): events on 1 location") for line in trace.caveats())
+
+
 def test_written_at_a_signal(build: Builder, tmp_path: Path) -> None:
     """The files have the calls up to the signal, also if the buffer is lost afterwards."""
     (tmp_path / "buffer").mkdir()
