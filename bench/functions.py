@@ -51,6 +51,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
     flush: list[float] = []
     ring: list[tuple[float, float]] = []
+    counted: list[tuple[float, float]] = []
     filtered: dict[str, list[tuple[float, float]]] = {"executable": [], "shared library": []}
     (work / "none.filter").write_text("* -- 0\n")
     settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
@@ -75,6 +76,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
                 traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
                 first.append((new / 2, traced[0] / 2))
                 flush.append((statistics.mean(traced[3:5]) - recorded) / 2)
+                counts = run("./traced", CALLS, 5, where, threads, cwd=work, VT_MODE="PROFILE")
+                counted.append((statistics.mean(traced[3:5]) / 2, (statistics.mean(counts[3:5]) - plain) / 2))
     return [
         against_floor("function event, first pass", first, 1.3),
         *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),
@@ -85,4 +88,5 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         ),
         *(against_floor(f"filtered call, {case}, against empty hooks", pairs, 2) for case, pairs in filtered.items()),
         at_most("flush of a buffered event", "ns", flush, 10),
+        against_floor("function event, profile, against an event that is written", counted, 1.2),
     ]

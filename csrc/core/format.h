@@ -322,9 +322,11 @@ struct vt_profile_row {
        the path outside all regions: twice the number of calls without a row, since the table was full */
     int64_t turns;
     /* of the calls that have ended: sum, minimum (UINT64_MAX: none), maximum. Of the path outside all regions: least is
-       the time of the first record, most the most bytes that the thread has allocated less those that it has freed */
+       the time of the first record, most the most bytes that the thread has allocated less those that it has freed,
+       ticks the time while recording was off */
     uint64_t ticks, least, most;
-    uint64_t squares[2]; /* sum of the squares of the times: low half, high half */
+    /* sum of the squares of the times: low half, high half. Of the path outside: time since which recording is off, or 0 */
+    uint64_t squares[2];
     uint64_t entered; /* time at which the open call began; of the path outside: time of the last record */
     uint64_t out, in; /* bytes sent, written, allocated; bytes received, read, freed */
 };

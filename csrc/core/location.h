@@ -180,8 +180,6 @@ struct vt_location {
     uint32_t answered; /* ring.c: number of flush requests that the location has served */
 
     struct vt_shapes shapes; /* replay.c */
-    struct vt_profile *profile; /* profile.c; NULL: none yet */
-    uint64_t counted; /* events that are in the profile */
     void *slot[VT_SLOTS];
     uint32_t *left_out; /* limits.c: number of open, unrecorded calls of each limited region */
     uint32_t depth, nopen;
@@ -196,6 +194,8 @@ struct vt_location {
     uint64_t long_until; /* ticks: until then the time of long calls has been added up */
     uint32_t to_write; /* chunks of events or samples that the flush still writes (file.c) */
     uint32_t round; /* chunks to write by steps until a step counts as the next flush */
+    struct vt_profile *profile; /* profile.c; NULL: none yet */
+    uint64_t counted; /* events that are in the profile */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),

@@ -193,6 +193,13 @@ static void bytes(struct vt_profile *t, uint32_t what, const uint64_t *w)
 #define WITH_BYTES                                                                                                     \
     (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE | VT_CLASS_RMA | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_USER)
 
+/* Adds up the time while recording is off. */
+static void switched(struct vt_profile_row *outside, int off, uint64_t now)
+{
+    if (!off && outside->squares[0]) outside->ticks += now - outside->squares[0];
+    outside->squares[0] = off ? now : 0;
+}
+
 /* A record that is not a function event. w: the words after the first one. */
 static void other(struct vt_location *l, uint32_t what, const uint64_t *w, uint64_t now)
 {
@@ -211,6 +218,7 @@ static void other(struct vt_location *l, uint32_t what, const uint64_t *w, uint6
     const uint32_t classes = vt_kinds[what >> 24];
     if (classes & WITH_BYTES) bytes(t, what, w);
     if (classes & VT_CLASS_TEAM) team(l, what, w, now);
+    if (VT_KIND(what) == VT_K_OFF || VT_KIND(what) == VT_K_ON) switched(t->stack[0], VT_KIND(what) == VT_K_OFF, now);
 }
 
 /* Counts the records of a chunk. Returns the number of events. */

@@ -20,7 +20,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import listing
 from vtrace.io.local.kernel import Kernel
 from vtrace.io.local.local_files import LocalFile, Stream, open_local, read_head, read_uctl
-from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC, SAMPLES
+from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC, PROFILE, SAMPLES
 from vtrace.io.local.samples import Sample, read_samples
 from vtrace.symbols.modules import Place
 from vtrace.symbols.symbols import Symbols
@@ -35,9 +35,9 @@ from vtrace.unify.reading.process_reader import read_contents
 Item = dict[str, Any]
 """One line of output; type names its kind."""
 
-_SAMPLE = "SAMPLE"
+_SAMPLE, _ROW = "SAMPLE", "ROW"
 _DEFINITION = "DEFINITION"
-_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE})
+_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE, _ROW})
 _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
 """Fields of definitions that are printed as hexadecimal numbers."""
 _BARE = re.compile(r"[^\s\"'=]+")
@@ -68,7 +68,7 @@ def command(
     """The local files are those of a run, or one file. A line begins with file, block or chunk for the head of one,
     with definition, or with RANK:LOCATION for a record. A record is shown with its time in ticks, ticks since the
     record before, kind, name with number, and payload. SAMPLE is shown with its weight in ns, the reason why its stack
-    ends, and the stack, innermost function first. Blocks after damage are shown, too.
+    ends, and the stack, innermost function first; ROW is a call path of a profile. Blocks after damage are shown, too.
 
     \b
     Examples:
@@ -169,6 +169,8 @@ class _Dump:
             try:
                 if row["content"] == SAMPLES:
                     yield from self._samples(stream, number, labels, where)
+                elif row["content"] == PROFILE:
+                    yield from self._profile(stream, number, labels, where)
                 elif row["content"] != EVENTS:
                     for kind, values in listing.definitions(self.kernel, stream, number):
                         if not self.only or kind in self.only:
@@ -197,6 +199,13 @@ class _Dump:
         yield from ({"type": "sample", **where, **labels.of_sample(sample)} for sample in samples)
         if damage:
             raise damage
+
+    def _profile(self, stream: Stream, number: int, labels: Labels, where: Item) -> Iterator[Item]:
+        """Yields the rows of a profile."""
+        if not self.records or (self.only and _ROW not in self.only):
+            return
+        for record, values in listing.profile(self.kernel, stream, number):
+            yield {"type": "row", **where, "name": labels.of(record)["name"] if record else None, **values}
 
     def _resolve(self, found: Iterable[Place]) -> None:
         known = len(self.symbols.warnings)
@@ -251,6 +260,8 @@ def _text(item: Item) -> str:
             if kind == "sample":
                 ticks, _ = rest.pop("ticks"), rest.pop("at")
                 return f"{who} {ticks} {_SAMPLE} {_pairs(rest)}"
+            if kind == "row":
+                return f"{who} {_ROW} {_pairs(rest)}"
             if kind == "definition":
                 return f"definition {who} {rest['kind']} {_pairs(rest['fields'], _HEXADECIMAL)}"
             return f"{who} {_record(rest)}"

@@ -28,6 +28,7 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import report_numbers
+from vtrace.reports.byte_sheets import call_bytes
 from vtrace.reports.io_sheets import io
 from vtrace.reports.metric_sheets import counters, counters_of
 from vtrace.reports.rma_sheets import rma, rma_synchronization
@@ -150,7 +151,7 @@ def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> l
     whole, more = float(numbers.classes.sum()), f"--top shows more, {ALL}"
     made = (
         classes(numbers), samples(numbers.trace, numbers.window, numbers.costs, whole=whole).cut(top, more),
-        regions(numbers, sort).cut(top, more), messages(numbers).cut(top, ALL),
+        regions(numbers, sort).cut(top, more), call_bytes(numbers).cut(top, ALL), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
         rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
         counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),

@@ -18,6 +18,7 @@ from vtrace.io.local import records as r
 from vtrace.io.local.index import BLOCK_FORM
 from vtrace.io.local.kernel import Kernel
 from vtrace.io.local.local_files import LocalFile, Stream
+from vtrace.io.local.profiles import read_rows
 
 FUNCTION_KINDS = ("FUNCTION_ENTER", "FUNCTION_LEAVE")
 RECORD_KINDS = (*FUNCTION_KINDS, *r.KINDS)
@@ -35,6 +36,8 @@ def _by_number(enumeration: str) -> dict[int, str]:
 _DEFINITIONS = _by_number("vt_definition")
 COMM_KINDS = _by_number("vt_comm_kind")
 _CONTENTS = {number: name.lower() for number, name in _by_number("vt_content").items()}
+_BESIDE_EVENTS = {r.SAMPLES: "samples", r.PROFILE: "profile"}
+"""Contents of blocks in files of events; as content of a file, 3 is the buffer."""
 _CLOCKS = _by_number("vt_clock_kind") | {r.CLOCK_NANOSECONDS: "nanoseconds"}
 _CODECS = {number: name.lower().replace("_", "-") for number, name in _by_number("vt_codec").items()}
 _STATES = {number: name.lower() for number, name in _by_number("vt_chunk_state").items()}
@@ -81,7 +84,7 @@ def head(file: LocalFile) -> dict[str, Any]:
 
 
 def rows(file: LocalFile) -> Stream:
-    """The blocks of a file in order; the chunks of a buffer by location, definitions first, samples last."""
+    """The blocks of a file in order; the chunks of a buffer by location: definitions, events, then the rest."""
     contents = np.select([file.blocks["content"] == r.DEFINITION_DATA, file.blocks["content"] == r.EVENTS], [0, 1], 2)
     order = np.lexsort((file.blocks["sequence"], file.blocks["location"], contents))
     chunks = file.head.content == r.BUFFER
@@ -102,7 +105,7 @@ def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
     dtype = r.BLOCK if block else r.CHUNK
     read = np.frombuffer(file.read(at, dtype.itemsize), dtype)[0]
     found: dict[str, Any] = {"type": "block" if block else "chunk", "offset": at}
-    found |= {"content": "samples" if entry["content"] == r.SAMPLES else _CONTENTS[entry["content"]]}
+    found |= {"content": _BESIDE_EVENTS.get(int(entry["content"])) or _CONTENTS[entry["content"]]}
     found |= {name: int(entry[name]) for name in ("location", "sequence", "thread", "records")}
     if block:
         found |= {"codec": _CODECS[entry["codec"]], "stored_bytes": int(entry["stored_bytes"])}
@@ -148,6 +151,16 @@ def records(kernel: Kernel, stream: Stream, number: int) -> Iterator[Record]:
             delta += payload[0]
         yield Record(kind, what & r.ID_MAX, ticks=now, delta=delta, words=payload)
         at += 1 + count
+
+
+def profile(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[Record | None, dict[str, int]]]:
+    """The rows of a profile in one block or chunk: the enter of the region (None: outside all regions), and the other
+    members. Raises FormatError (path, offset) for damage."""
+    for values in read_rows(kernel, replace(stream, index=stream.index[number : number + 1])).tolist():
+        row = dict(zip(r.PROFILE_ROW.names or (), values, strict=True))
+        low, high = (int(half) for half in row["squares"])
+        what = row.pop("what")
+        yield _enter(what) if what else None, row | {"squares": high << 64 | low}
 
 
 def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[str, dict[str, Any]]]:

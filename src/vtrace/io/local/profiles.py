@@ -69,6 +69,14 @@ def scan_of(rows: Array) -> Scan:
     )  # fmt: skip
 
 
+def off_ticks(rows: Array, last: int) -> int:
+    """The time while recording was off, in ticks. last: end of the location."""
+    outside = rows[rows["what"] == 0]
+    return sum(int(ticks) for ticks in outside["ticks"]) + sum(
+        max(0, last - int(since)) for since in outside["squares"][:, 0] if since
+    )
+
+
 class _Table:
     """The rows as Python's objects, with the stack of open calls, as in csrc/core/profile_fold.c."""
 
@@ -136,6 +144,15 @@ class _Table:
             self._enter(_REGION | payload[0] & r.ID_MAX, now)
         elif kind == "THREAD":
             self._end_above(0, now)
+        elif kind in ("OFF", "ON"):
+            self._switch(kind == "OFF", now)
+
+    def _switch(self, off: bool, now: int) -> None:
+        outside = self._stack[0]
+        since = int(outside["squares"][0])
+        if not off and since:
+            outside["ticks"] += now - since
+        outside["squares"] = [now if off else 0, 0]
 
     def _add(self, parent: int, what: int) -> dict[str, Any]:
         row: dict[str, Any] = dict.fromkeys(r.PROFILE_ROW.names or (), 0)

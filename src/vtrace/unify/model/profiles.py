@@ -10,8 +10,17 @@ import numpy as np
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import UNMAPPED, Transcoded
 from vtrace.io.local.maps import Maps
-from vtrace.io.local.profiles import end_call
-from vtrace.io.local.records import CODE_MASK, FUNCTION, ID_MAX, OPEN_ADDRESS, PROFILE_ROW
+from vtrace.io.local.profiles import end_call, off_ticks
+from vtrace.io.local.records import (
+    CLASS_ALL,
+    CODE_MASK,
+    FUNCTION,
+    GAP_REASONS,
+    GAP_UNKNOWN,
+    ID_MAX,
+    OPEN_ADDRESS,
+    PROFILE_ROW,
+)
 from vtrace.unify.model.process import Process
 
 PROFILE = np.dtype(
@@ -24,6 +33,7 @@ from their mean; out, in: bytes. Path 0 is outside all regions: calls is the num
 the time of the location, min its begin, max the largest heap in bytes."""
 ROW = "ROW"
 """The reason for events that are in no row."""
+_OFF = next(number for number, name in GAP_REASONS.items() if name == "OFF")
 _MOST = (1 << 63) - 1
 
 
@@ -54,9 +64,12 @@ def transcoded(process: Process, number: int) -> Transcoded:
     if maps is not None:
         known = np.unique(process.contents.profiles[number]["what"]).tolist()
         unmapped = sum(region_of(what, maps.common) == maps.common.unknown_region for what in known)
+    ticks, ns = process.curve.rate if process.curve else (1, 1)
+    off = min(off_ticks(process.contents.profiles[number], scan.last_ticks) * ns // ticks, _MOST)
     return Transcoded(
         counts={}, first_ns=first, last_ns=last, events=0, lost=0, clamped=0, unmapped=unmapped, closed=0,
-        stray_leaves=0, flush_ns=0, off_ns=0, limit_ns=None, flushes=0,
+        stray_leaves=0, flush_ns=0, off_ns=off, limit_ns=None, flushes=0,
+        gaps=[(first, last, off, GAP_UNKNOWN, CLASS_ALL, _OFF)] if off else [],
     )  # fmt: skip
 
 
