@@ -5,8 +5,6 @@
 #include "pass.h"
 
 #define DEPTH_MAX (1u << 24)
-/* Searches for the enters of stray leaves may take this many steps in total; then only the top is searched. */
-#define SEARCH_CREDIT (1u << 28)
 #define SEARCH_MIN 1024u
 
 int vt_refused(struct vt_error *error, int32_t code)
@@ -104,7 +102,7 @@ static int grow(struct pass *p)
 {
     if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
     uint32_t capacity = p->capacity ? p->capacity * 2 : 256;
-    struct open_region *frames = realloc(p->frames, capacity * sizeof *frames);
+    struct vt_open_region *frames = realloc(p->frames, capacity * sizeof *frames);
     if (!frames) return VT_NO_MEMORY;
     p->frames = frames;
     p->capacity = capacity;
@@ -121,9 +119,9 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         region = p->maps->unknown_region;
         p->result->unmapped++;
     }
-    p->frames[p->depth++] = (struct open_region){key, region, 0, 0};
+    p->frames[p->depth++] = (struct vt_open_region){key, region, 0, 0, 0};
     if (__builtin_expect(p->samples != NULL, 0)) {
-        struct open_region *top = &p->frames[p->depth - 1];
+        struct vt_open_region *top = &p->frames[p->depth - 1];
         return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
     }
     return WRITE_CALL(p, p->attributes, Enter, t, region);
@@ -192,7 +190,7 @@ static inline int leave(struct pass *p, uint64_t t, uint64_t key)
 
 static inline int leave_call(struct pass *p, uint64_t t, uint64_t key)
 {
-    const struct open_region *top = p->depth ? &p->frames[p->depth - 1] : NULL;
+    const struct vt_open_region *top = p->depth ? &p->frames[p->depth - 1] : NULL;
     int code = VT_OK;
     if (__builtin_expect(top && top->operation && top->key == key, 0)) code = vt_io_cancel(p, t);
     return code ? code : leave(p, t, key);
@@ -497,14 +495,16 @@ static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_row *rows, uint32_t count)
 {
     p->location = count ? rows[0].location : 0;
+    const uint32_t first = p->from ? p->from->sequence : 0;
     for (uint32_t i = 0; i < count; i++) {
         p->error->row = p->row = i;
+        if (p->starts && !vt_note_start(p, rows, i)) return VT_NO_MEMORY;
         int code = vt_decode(d, &rows[i], p->error);
         if (code) return code;
         p->ticks = rows[i].ticks;
         int early = 0;
         if (!i) p->begun = vt_times_ns(&p->times, p->ticks, &early);
-        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d, rows[i].dropped);
+        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : first)) code = reopen(p, d, rows[i].dropped);
         if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
         if (!code && p->ticks > VT_TICKS_MAX) code = vt_fail(p->error, VT_BAD_DATA, "impossible time");
         if (code) return code;
@@ -520,15 +520,14 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
 }
 
-/* Makes a pass over the rows, and stores the contexts in `found` unless that is NULL. */
-static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
-               struct vt_contexts *found)
+int vt_pass_run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
+                struct vt_contexts *found)
 {
     memset(p->result, 0, sizeof *p->result);
     if (!vt_times_begin(&p->times, p->maps))
         return vt_fail(p->error, VT_BAD_ARGUMENT, "knots: at least two, ticks ascending, ns not descending");
     vt_otf2_forget();
-    p->credit = SEARCH_CREDIT;
+    if (!p->from) p->credit = SEARCH_CREDIT;
     p->next_sample = UINT64_MAX;
     p->nrows = count;
     struct vt_decoder *d = vt_decoder_new();
@@ -560,7 +559,7 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
     const struct vt_listener listener = {batch, full};
     struct pass p = {
         .writer = writer, .listener = batch ? &listener : NULL, .maps = maps, .result = result, .error = error};
-    return run(&p, rows, count, sampled, NULL);
+    return vt_pass_run(&p, rows, count, sampled, NULL);
 }
 
 VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
@@ -569,7 +568,7 @@ VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, cons
     struct vt_transcoded result;
     struct pass p = {.unwritten = 1, .maps = maps, .result = &result, .error = error};
     *found = (struct vt_contexts){0};
-    int code = run(&p, rows, count, sampled, found);
+    int code = vt_pass_run(&p, rows, count, sampled, found);
     vt_kernel_notes_free(&result);
     vt_kernel_gaps_free(&result);
     vt_kernel_waits_free(&result);

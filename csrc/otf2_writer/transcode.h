@@ -182,6 +182,28 @@ struct vt_wait {
 #define VT_PATH_START 14695981039346656037u
 #define VT_PATH_FACTOR 1099511628211u
 
+/* An open region: key of its enter; OTF2's region, or with samples the context (contexts.h); I/O operation that began in
+   the region, 0: none, and its handle. */
+struct vt_open_region {
+    uint64_t key;
+    uint32_t place, operation, handle, unused;
+};
+
+/* A row from which a later pass may begin: all that a pass carries on from the rows before. */
+struct vt_start {
+    uint64_t last, events; /* time of the newest event; number of events before the row */
+    uint64_t messages, credit; /* as in struct pass */
+    uint64_t first; /* its first open region; depth: their number */
+    uint32_t row, sequence, depth, operations; /* sequence: of the row if no rows are missing before */
+};
+
+/* Starts of a location, `step` rows or more apart; vt_kernel_starts_free frees them. */
+struct vt_starts {
+    struct vt_start *starts;
+    struct vt_open_region *opens;
+    uint64_t nstarts, nopens, starts_room, opens_room, step;
+};
+
 /* The reason why a location did not record: enum vt_lost, or one of these. */
 #define VT_GAP_REASONS(X)                                                                                              \
     X(OFF, 8) /* recording was switched off */                                                                         \
@@ -238,12 +260,23 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
                                 struct vt_error *error);
 VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
-/* sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
+/* writer: NULL only counts the events, and gives them to the batch. sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
    none. The caller makes its settings; full is called before an event without room, and the last events stay in the
    batch. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
                                   struct vt_transcoded *result, struct vt_error *error);
+/* Counts the events that vt_kernel_transcode would write, and finds starts. starts: all 0 but step. */
+VT_EXPORT int vt_kernel_count(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                              const struct vt_sampled *sampled, struct vt_starts *starts, struct vt_transcoded *result,
+                              struct vt_error *error);
+VT_EXPORT void vt_kernel_starts_free(struct vt_starts *starts);
+/* Gives the events of the rows from a start on to a batch, as vt_kernel_transcode does; rows: from the start's row on;
+   opens: its open regions. */
+VT_EXPORT int vt_kernel_events_from(const struct vt_start *from, const struct vt_open_region *opens,
+                                    const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                    struct vt_batch *batch, vt_batch_full *full, struct vt_transcoded *result,
+                                    struct vt_error *error);
 /* Converts ticks to times of events in place, by the clock of the maps. */
 VT_EXPORT int vt_kernel_times(const struct vt_maps *maps, uint64_t *times, uint32_t count);
 /* Finds the calling contexts that vt_kernel_transcode will write. */

@@ -16,7 +16,7 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.errors import FormatError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
-from vtrace.io.archive.reader import Reader
+from vtrace.io.archive.packed_reader import EventReader
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -137,21 +137,21 @@ class Scanning:
         with self._lock:
             return next(self._order, None)
 
-    def _read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
+    def _read(self, reader: EventReader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
         scanned = LocationScan(self, replay, location)
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         try:
-            for _ in reader.batches(
+            reader.read(
                 number,
                 batch,
+                lambda: scanned.take(batch),
                 kinds=self.kinds,
                 start=first,
                 stop=self.stop,
                 attributes=self.attributes,
                 expected=expected,
-            ):
-                scanned.take(batch)
+            )
         except FormatError as error:
             if self._strict:
                 raise

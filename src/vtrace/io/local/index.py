@@ -32,26 +32,32 @@ _COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
 
 def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
     """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first place without a block;
-    and the reason why there is none.
+    and the reason why there is none."""
+    rows, problem = blocks_between(fd, records.FILE_HEAD, size, head.content, base=base)
+    return rows, f"{head.path}: {problem}" if problem else None
+
+
+def blocks_between(fd: int, at: int, size: int, content: int, *, base: int) -> tuple[Rows, str | None]:
+    """Rows for the blocks of an open file from byte `at` to byte `size`, as index_blocks.
 
     The kernel walks through the blocks without the GIL: else threads of vtunify would wait for each other here.
     """
     parts: list[Rows] = []
-    at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
+    count, shortest = _BATCH, records.BLOCK.itemsize
     while count == _BATCH:
         rows = np.empty(min(_BATCH, max(0, size - at) // shortest), INDEX)
         end = _u64(at)
         room = rows.ctypes.data, len(rows)
-        count = library().vt_kernel_index(fd, size, base, head.content, *room, ctypes.byref(end))
+        count = library().vt_kernel_index(fd, size, base, content, *room, ctypes.byref(end))
         at = end.value
         parts.append(rows[:count])
-    cut = f"{head.path}: {_block_problem(fd, at, size, head.content)} at byte {at}" if at < size else None
+    cut = f"{_block_problem(fd, at, size, content)} at byte {at}" if at < size else None
     return np.concatenate(parts) if len(parts) > 1 else parts[0], cut
 
 
 def _block_problem(fd: int, at: int, size: int, content: int) -> str:
     """The reason why there is no block at byte `at`."""
-    data = os.pread(fd, records.BLOCK.itemsize, at)
+    data = os.pread(fd, min(records.BLOCK.itemsize, size - at), at)
     if len(data) < records.BLOCK.itemsize:
         return "cut within the head of the block"
     block = np.frombuffer(data, records.BLOCK, 1)[0]

@@ -86,6 +86,7 @@ FLAGS = {
         "Take no samples [default: 100 per second, beside the archive's events; none if functions or counters are "
         "recorded].",
     ),
+    "packed": ("--packed", "When unifying: write a packed archive, PREFIX.vtz, like vtunify --packed."),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
@@ -113,6 +114,7 @@ class Choices:
         self.no_sample = False
         self.samples_by_default = False
         """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
+        self.packed = False
         self.force = False
         self.verbose = False
 
