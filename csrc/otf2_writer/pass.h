@@ -27,7 +27,8 @@ struct team {
 };
 
 struct pass {
-    void *writer; /* NULL: the events are counted and given to the listener only */
+    void *writer;
+    int is_read; /* 1: the events are counted and given to the listener only; there is no writer */
     int unwritten; /* 1: the pass only finds the contexts */
     const struct vt_listener *listener; /* NULL: none */
     OTF2_AttributeList *attributes; /* attributes of the next event; NULL: none */
@@ -82,13 +83,13 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
              ? VT_OK                                                                                                   \
              : TELL(p, list, event, __VA_ARGS__)                                                                       \
                        ?: done(p, VT_N_EvtWriter_##event,                                                           \
-                               (p)->writer ? vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__) : 0))
+                               !(p)->is_read ? vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__) : 0))
 #define WRITE_CALL(p, list, event, t, region)                                                                          \
     ((p)->unwritten                                                                                                    \
              ? VT_OK                                                                                                   \
              : TELL_CALL(p, list, event, t, region)                                                                    \
                        ?: done(p, VT_N_EvtWriter_##event,                                                           \
-                               (p)->writer ? vt_otf2.EvtWriter_##event((p)->writer, list, t, region) : 0))
+                               !(p)->is_read ? vt_otf2.EvtWriter_##event((p)->writer, list, t, region) : 0))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* A file defines OF_handler(name, number) as `~, OF_##name = number,` for its handler: then enum { VT_KINDS(VT_HANDLED) }
@@ -111,6 +112,25 @@ static inline uint32_t shifted(uint32_t rank, uint32_t offset)
     /* Larger numbers stand for this group, self, or none (all). */
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
+
+static inline uint64_t vt_function_slot(const struct pass *p, uint32_t offset)
+{
+    return (offset * 0x9e3779b97f4a7c15u) >> p->shift;
+}
+
+/* Returns the region of a function; VT_UNMAPPED: none. */
+static inline uint32_t vt_function_region(const struct pass *p, uint32_t offset)
+{
+    for (uint64_t at = vt_function_slot(p, offset);; at = (at + 1) & p->mask) {
+        uint64_t entry = p->functions[at];
+        if (entry >> 32 == offset) return (uint32_t)entry;
+        if (entry == UINT64_MAX) return VT_UNMAPPED;
+    }
+}
+
+/* plain_calls.c: takes calls of functions from words[at] of n on as far as they are common. Returns the place of the
+   first word that it did not take. */
+uint32_t vt_plain_calls(struct pass *p, const uint64_t *words, uint32_t at, uint32_t n);
 
 /* starts.c: notes that a later pass may begin at row i, unless the pass carries on more than struct vt_start holds. */
 int vt_note_start(struct pass *p, const struct vt_row *rows, uint32_t i);

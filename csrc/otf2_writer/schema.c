@@ -50,7 +50,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define COLUMNS(F, S)                                                                                                  \
     F(S, records) F(S, whats) F(S, step) F(S, time_bytes) F(S, payload_bytes) F(S, unused)
 #define ROW(F, S)                                                                                                      \
-    F(S, address) F(S, form) F(S, content) F(S, codec) F(S, unused) F(S, location) F(S, sequence) F(S, thread)         \
+    F(S, address) F(S, form) F(S, content) F(S, codec) F(S, nopen) F(S, location) F(S, sequence) F(S, thread)         \
     F(S, records) F(S, classes) F(S, depth) F(S, raw_bytes) F(S, stored_bytes) F(S, unused2) F(S, ticks)               \
     F(S, end_ticks) F(S, lost) F(S, dropped) F(S, pair)
 #define ERROR_TEXT(F, S) F(S, otf2) F(S, row) F(S, offset) F(S, text)

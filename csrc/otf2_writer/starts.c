@@ -59,7 +59,7 @@ VT_EXPORT int vt_kernel_count(const struct vt_row *rows, uint32_t count, const s
                               const struct vt_sampled *sampled, struct vt_starts *starts, struct vt_transcoded *result,
                               struct vt_error *error)
 {
-    struct pass p = {.maps = maps, .result = result, .error = error, .starts = starts};
+    struct pass p = {.is_read = 1, .maps = maps, .result = result, .error = error, .starts = starts};
     return vt_pass_run(&p, rows, count, sampled, NULL);
 }
 
@@ -76,7 +76,7 @@ VT_EXPORT int vt_kernel_events_from(const struct vt_start *from, const struct vt
                                     struct vt_error *error)
 {
     const struct vt_listener listener = {batch, full};
-    struct pass p = {.listener = &listener, .maps = maps, .result = result, .error = error};
+    struct pass p = {.is_read = 1, .listener = &listener, .maps = maps, .result = result, .error = error};
     const int code = vt_begin_at(&p, from, opens);
     return code ? code : vt_pass_run(&p, rows, count, NULL, NULL);
 }

@@ -31,11 +31,6 @@ static inline uint64_t time_at(struct pass *p, uint64_t ticks)
 
 /* ---- Regions ---- */
 
-static inline uint64_t slot_of(const struct pass *p, uint32_t offset)
-{
-    return (offset * 0x9e3779b97f4a7c15u) >> p->shift;
-}
-
 static int map_functions(struct pass *p)
 {
     unsigned bits = 6;
@@ -47,20 +42,11 @@ static int map_functions(struct pass *p)
     memset(p->functions, 0xff, sizeof *p->functions << bits);
     for (uint64_t i = 0; i < p->maps->nfunctions; i++) {
         uint32_t offset = p->maps->function_offsets[i];
-        uint64_t at = slot_of(p, offset);
+        uint64_t at = vt_function_slot(p, offset);
         while (p->functions[at] != UINT64_MAX) at = (at + 1) & p->mask;
         p->functions[at] = (uint64_t)offset << 32 | p->maps->function_regions[i];
     }
     return 1;
-}
-
-static inline uint32_t function_region(const struct pass *p, uint32_t offset)
-{
-    for (uint64_t at = slot_of(p, offset);; at = (at + 1) & p->mask) {
-        uint64_t entry = p->functions[at];
-        if (entry >> 32 == offset) return (uint32_t)entry;
-        if (entry == UINT64_MAX) return VT_UNMAPPED;
-    }
 }
 
 static uint32_t address_region(const struct pass *p, uint64_t address)
@@ -78,7 +64,7 @@ static uint32_t address_region(const struct pass *p, uint64_t address)
 static uint32_t region_of(const struct pass *p, uint64_t key)
 {
     if (key & ADDRESS_KEY) return address_region(p, key & ~ADDRESS_KEY);
-    if (!(key & ENTER_KEY)) return function_region(p, (uint32_t)key & VT_CODE_MASK);
+    if (!(key & ENTER_KEY)) return vt_function_region(p, (uint32_t)key & VT_CODE_MASK);
     uint32_t id = (uint32_t)key;
     return id < p->maps->nregions ? p->maps->regions[id] : VT_UNMAPPED;
 }
@@ -469,14 +455,15 @@ static __attribute__((noinline)) int samples_before(struct pass *p, uint32_t wha
 static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
+        if ((at = vt_plain_calls(p, words, at, n)) == n) break;
         uint32_t what = (uint32_t)words[at], size = 1;
         int code;
         p->ticks += words[at] >> 32;
         if (__builtin_expect(p->ticks > p->next_sample, 0) && (code = samples_before(p, what))) return code;
         if (__builtin_expect(what & VT_FUNCTION, 1)) {
             uint64_t key = what & ~VT_FUNCTION_LEAVE, t = time_at(p, p->ticks);
-            code =
-                what & VT_FUNCTION_LEAVE ? leave(p, t, key) : enter(p, t, key, function_region(p, key & VT_CODE_MASK));
+            code = what & VT_FUNCTION_LEAVE ? leave(p, t, key)
+                                            : enter(p, t, key, vt_function_region(p, key & VT_CODE_MASK));
         } else {
             size = vt_record(words, at, n, p->error);
             if (!size) return VT_BAD_DATA;
@@ -557,8 +544,12 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
                                   struct vt_transcoded *result, struct vt_error *error)
 {
     const struct vt_listener listener = {batch, full};
-    struct pass p = {
-        .writer = writer, .listener = batch ? &listener : NULL, .maps = maps, .result = result, .error = error};
+    struct pass p = {.writer = writer,
+                     .is_read = batch && !writer,
+                     .listener = batch ? &listener : NULL,
+                     .maps = maps,
+                     .result = result,
+                     .error = error};
     return vt_pass_run(&p, rows, count, sampled, NULL);
 }
 

@@ -45,7 +45,8 @@ def write_archives(
     starts = dict[int, Starts]() if context.request.packed else None
     if prepared.reading.are_apart:
         rest = merged.without_samples()
-        accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
+        unused = None if starts is None else dict[int, Starts]()
+        accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context, starts=unused)
         properties = placed(OF, ranks.first(lambda: identity_of(archive, rest.definitions)))
         whole = Archive(place(archive.directory), ranks, has_events=starts is None)
     listener = _listener(prepared, archive, listen, context) if listen else None

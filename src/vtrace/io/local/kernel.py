@@ -19,6 +19,7 @@ from vtrace.io.common.arrays import Array, view
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.schema import Prototypes, declare, library
 from vtrace.io.local import records
+from vtrace.io.local.index import CHUNK_FORM
 from vtrace.io.local.local_files import INDEX, Stream
 from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
 from vtrace.io.local.records import SCHEMA, UNMAPPED
@@ -430,7 +431,7 @@ class Kernel:
         self, evt_writer: int | None, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
         *, listener: Listener = NO_LISTENER,
     ) -> Transcoded:  # fmt: skip
-        """Writes all events of a stream with an OTF2_EvtWriter (its address; None: only the listener gets them), in one
+        """Writes all events of a stream with an OTF2_EvtWriter (its address; None: a listener alone gets them), in one
         pass, without the GIL.
 
         sampled: for an archive with calling contexts; without it calls become Enter and Leave. Raises FormatError
@@ -532,5 +533,5 @@ class Kernel:
         if code == RESULTS["BAD_OTF2"]:
             return otf2_error(str(path), "write its events", error.otf2, text)
         at = f", byte {error.offset} of its records" if error.offset else ""
-        form = "chunk" if stream.index[error.row]["form"] else "block"
+        form = "chunk" if stream.index[error.row]["form"] == CHUNK_FORM else "block"
         return FormatError(f"{path}: {text} in the {form} at byte {offset}{at}")

@@ -160,7 +160,9 @@ class Packed:
         rows: Array = np.empty(0)
         problems: list[str] = []
         if at + skip < end:
-            found, cut = blocks_between(self._file.descriptor, at + skip, end, content, base=self._map.base)
+            found, cut = blocks_between(
+                self._file.descriptor, at + skip, end, content, base=self._map.base, is_packed=True
+            )
             rows = found
             if cut:
                 problems.append(f"{self.path}: {cut}")

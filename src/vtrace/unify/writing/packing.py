@@ -13,8 +13,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.schema import declare, library
 from vtrace.io.local import records
-from vtrace.io.local.index import CHUNK_FORM
+from vtrace.io.local.index import CHUNK_FORM, SHORTEST_HEAD
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.starts import Starts
 from vtrace.io.packed import container
@@ -26,7 +27,9 @@ from vtrace.unify.writing.output import PACKED_FILE
 
 _OWN = ".part"
 """Ending of the files in which ranks leave the blocks of their processes."""
-_BLOCK = records.BLOCK.itemsize
+_AT_ONCE = 1024
+"""The number of blocks to pack at once."""
+declare(library(), {"vt_kernel_pack": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p])})
 
 
 class _Place(NamedTuple):
@@ -77,10 +80,11 @@ def _write_process(file: IO[bytes], process: Process, starts: Mapping[int, Start
     offsets = {}
     for number, id in process.locations.items():
         with process.events(number) as (events, samples):
-            places = _write_blocks(file, events), _write_blocks(file, samples if maps.samples is not None else None)
-            if events is not None and id in starts:
-                offsets[number] = _begins(events)[starts[id].rows["row"]]
-        locations.append((id, number, *places))
+            place, begins = _write_blocks(file, events)
+            sampled, _ = _write_blocks(file, samples if maps.samples is not None else None)
+            if id in starts:
+                offsets[number] = begins[starts[id].rows["row"]]
+        locations.append((id, number, place, sampled))
     if process.place.heap is not None:
         locations.append((process.place.heap, HEAP, _Place(0, 0), _Place(0, 0)))
     data = ProcessPart(
@@ -96,38 +100,30 @@ def _write_process(file: IO[bytes], process: Process, starts: Mapping[int, Start
     return _Packed(rank, _Place(at, len(data)), locations, records.checksum(0, data))
 
 
-def _write_blocks(file: IO[bytes], stream: Stream | None) -> _Place:
-    begin = file.tell()
-    for piece in _pieces(stream) if stream is not None else ():
-        file.write(piece)
-    return _Place(begin, file.tell() - begin)
+def _write_blocks(file: IO[bytes], stream: Stream | None) -> tuple[_Place, Any]:
+    """Returns also the byte at which each block begins in it."""
+    begin, sizes = file.tell(), [0]
+    for data, some in _packed(stream) if stream is not None else ():
+        file.write(data)
+        sizes += some
+    return _Place(begin, file.tell() - begin), np.cumsum(sizes, dtype=np.uint64)
 
 
-def _begins(stream: Stream) -> Any:
-    """The byte at which each block begins in the packed stream."""
-    sizes = np.array([len(block) for block in map(_block_of_chunk, _chunks(stream))], np.uint64)
-    lengths = stream.index["stored_bytes"].astype(np.uint64) + np.uint64(_BLOCK)
-    lengths[stream.index["form"] == CHUNK_FORM] = sizes
-    return np.concatenate([np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)[:-1]])
-
-
-def _chunks(stream: Stream) -> Iterator[Any]:
-    return (row for row in stream.index[stream.index["form"] == CHUNK_FORM])
-
-
-def _pieces(stream: Stream) -> Iterator[bytes]:
-    """The blocks of a stream; neighbours in a file at once."""
-    index = stream.index
-    addresses = index["address"].astype(np.uint64)
-    ends = addresses + np.uint64(_BLOCK) + index["stored_bytes"]
-    is_block = index["form"] != CHUNK_FORM
-    joined = is_block[1:] & is_block[:-1] & (addresses[1:] == ends[:-1])
-    firsts = np.flatnonzero(np.concatenate([[True], ~joined])) if len(index) else np.empty(0, np.int64)
-    for first, last in zip(firsts.tolist(), [*(firsts[1:] - 1).tolist(), len(index) - 1], strict=False):
-        if is_block[first]:
-            yield ctypes.string_at(int(addresses[first]), int(ends[last] - addresses[first]))
-        else:
-            yield _block_of_chunk(index[first])
+def _packed(stream: Stream) -> Iterator[tuple[bytes, list[int]]]:
+    """The blocks of a stream as blocks of a packed archive, some at a time, and their sizes."""
+    for first in range(0, len(stream.index), _AT_ONCE):
+        rows = stream.index[first : first + _AT_ONCE].copy()
+        keep = []
+        for row in np.flatnonzero(rows["form"] == CHUNK_FORM):
+            block = _block_of_chunk(rows[row])
+            keep.append(block)
+            head = np.frombuffer(block, records.BLOCK, 1)[0]
+            rows["form"][row], rows["stored_bytes"][row], rows["nopen"][row] = 0, head["stored_bytes"], head["nopen"]
+            rows["address"][row] = np.frombuffer(block, np.uint8).ctypes.data
+        sizes = SHORTEST_HEAD + 8 * rows["nopen"].astype(np.int64) + rows["stored_bytes"]
+        room = ctypes.create_string_buffer(int(sizes.sum()))
+        library().vt_kernel_pack(rows.ctypes.data, len(rows), room)
+        yield room.raw, sizes.tolist()
 
 
 def _block_of_chunk(row: Any) -> bytes:
