@@ -18,7 +18,7 @@ from support.build.kinds import KINDS
 from support.build.run import names, prefix_of, run, unify, vtrace
 from support.tools import DEFAULTS, Done, call, command, need
 from vtrace.analysis.trace import Trace
-from vtrace.io.archive.batches import BatchBuffer
+from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.overview import find_anchor
 from vtrace.io.packed.container import Container
 from vtrace.io.packed.opened import packed_of
@@ -238,7 +238,7 @@ class TestWindows:
         assert any(late < all_ for late, all_ in sizes if all_ > 16)
 
 
-def rows(trace: Trace, location: int, begin: int, end: int) -> list[bytes]:
+def rows(trace: Trace, location: int, begin: int, end: int, *, first: tuple[int, int] = (1, ALWAYS)) -> list[bytes]:
     """The times, kinds and references of a location's events in a window."""
     found: list[tuple[bytes, ...]] = [(b"", b"", b"")]
     batch = BatchBuffer()
@@ -249,6 +249,7 @@ def rows(trace: Trace, location: int, begin: int, end: int) -> list[bytes]:
             lambda: found.append((batch.time.tobytes(), batch.kind.tobytes(), batch.ref.tobytes())),
             start=begin,
             stop=end,
+            first=first,
         )
     return [b"".join(column) for column in zip(*found, strict=True)]
 
@@ -315,3 +316,29 @@ def test_no_directory_stays(both: Path, tmp_path: Path) -> None:
     """The temporary directory with the definitions is removed."""
     call([*command("vtrace"), "summary", both / "run.vtz"], tmp_path, env={"TMPDIR": str(tmp_path)})
     assert names(tmp_path) == set()
+
+
+def test_view(steps: Path, tmp_path: Path) -> None:
+    """The timeline has the same windows of events; the tiles are in the user's cache."""
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    pages = {}
+    for name in ("run.trace", "run.vtz"):
+        page = tmp_path / f"{name}.html"
+        done = vtrace(steps, "view", name, "--save", page, "--from", "40%", "--to", "41%", env=env)
+        assert "Traceback" not in done.stderr
+        pages[name] = plain(page.read_text())
+    assert pages["run.trace"] == pages["run.vtz"]
+    assert len([*(tmp_path / "cache" / "vtrace").glob("archive-*")]) == 1
+    assert names(tmp_path / "tmp") == set()
+
+
+def test_events_from_a_number(steps: Path) -> None:
+    """vtrace view reads from an event's number on, with the checkpoints of its tiles."""
+    old, new = package.open(steps / "run.trace"), package.open(steps / "run.vtz")
+    id = int(old.locations["id"][old.locations["events"].argmax()])
+    times, _, _ = rows(old, id, ALWAYS, NEVER)
+    for number in (2, 1000, 100_000, 150_001):
+        last = int.from_bytes(times[8 * (number - 2) : 8 * (number - 1)], "little", signed=True)
+        first = (number, last)
+        assert rows(new, id, ALWAYS, NEVER, first=first) == rows(old, id, ALWAYS, NEVER, first=first)

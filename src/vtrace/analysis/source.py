@@ -38,6 +38,8 @@ _COVERAGE = {
     "RESIDENT_PAGES": ("resident", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
+_OTF2_BYTES = 10
+"""About the bytes of an event."""
 CALLS = "number of calls that found nothing, recorded as one"
 
 
@@ -114,9 +116,10 @@ class Source:
         return int(found[0]) if found else None
 
     def bytes_of(self, location: int) -> int:
-        """The bytes of a location's events: the numbers of events in the definitions may be wrong."""
-        if (packed := packed_of(self.anchor)) is not None:
-            return packed.bytes_of(int(self.locations["id"][location]))
+        """The bytes of a location's events in OTF2: the numbers of events in the definitions may be wrong, but not in a
+        packed archive, of which this is an estimate."""
+        if packed_of(self.anchor) is not None:
+            return _OTF2_BYTES * int(self.locations["events"][location])
         try:
             return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
         except OSError:
