@@ -26,6 +26,7 @@ import memory
 import mpi
 import mpi_waits
 import openmp
+import packed
 import processes
 import processor_waits
 import reading
@@ -67,6 +68,7 @@ MODULES = (
     unified_samples,
     viewing,
     windows,
+    packed,
     mpi_waits,
 )
 

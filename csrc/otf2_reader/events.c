@@ -58,6 +58,10 @@ enum { SKIPPED = 2 };
 static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint32_t ref,
                            const OTF2_AttributeList *attributes)
 {
+    if (__builtin_expect(b->skip != 0, 0)) {
+        b->skip--;
+        return SKIPPED;
+    }
     int64_t t = vt_read_ns(b, time);
     if (__builtin_expect(t < b->last, 0)) {
         b->early++;

@@ -74,6 +74,7 @@ struct vt_batch {
     uint64_t ended; /* an event was beyond `to` */
     uint64_t early; /* events so far that are earlier than the previous event */
     int64_t last; /* time of the latest event */
+    uint64_t skip; /* number of events to pass over first */
     uint64_t out_of_room; /* memory was missing */
     uint8_t wanted[128]; /* 1 for kinds that get rows; other events set only the time */
     uint8_t detailed[128]; /* 1 for kinds that have details; the caller sets all to 0 */

@@ -9,7 +9,8 @@
 #define BATCH(F, S)                                                                                                    \
     F(S, time) F(S, ref) F(S, kind) F(S, details) F(S, attributes) F(S, count) F(S, ndetails) F(S, nattributes)        \
     F(S, details_max) F(S, attributes_max) F(S, capacity) F(S, from) F(S, to) F(S, clock_offset) F(S, resolution)      \
-    F(S, want_attributes) F(S, calls_attribute) F(S, unknown) F(S, ended) F(S, early) F(S, last) F(S, out_of_room) F(S, wanted) F(S, detailed)
+    F(S, want_attributes) F(S, calls_attribute) F(S, unknown) F(S, ended) F(S, early) F(S, last) F(S, skip)          \
+    F(S, out_of_room) F(S, wanted) F(S, detailed)
 #define TABLE(F, S) F(S, rows) F(S, count) F(S, capacity) F(S, width)
 #define STATS(F, S)                                                                                                    \
     F(S, calls) F(S, inclusive) F(S, exclusive) F(S, total) F(S, min) F(S, max) F(S, squares) F(S, joined) F(S, deviations)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "transcode.h"
-#include <unistd.h>
-#include <stddef.h>
 
 #define RELEASE_BYTES (4u << 20)
 
@@ -74,7 +72,7 @@ void vt_decoder_free(struct vt_decoder *d)
 
 void vt_release(struct vt_decoder *d, const struct vt_row *row)
 {
-    uint64_t head = row->form ? VT_CHUNK_DATA : sizeof(struct vt_block);
+    uint64_t head = vt_head_bytes(row);
     if (row->address != d->seen) {
         release(d);
         d->released = row->address;
@@ -119,12 +117,8 @@ static int unvarint(uint64_t *words, uint32_t n, const uint8_t *p, const uint8_t
 static int decode_block(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error)
 {
     struct vt_block head;
-    const uint8_t *stored = (const uint8_t *)(uintptr_t)row->address + sizeof head;
-    memcpy(&head, (const void *)(uintptr_t)row->address, sizeof head);
-    uint64_t checksum = head.checksum;
-    head.checksum = 0;
-    if (vt_checksum(vt_checksum(0, &head, sizeof head), stored, row->stored_bytes) != checksum)
-        return vt_fail(error, VT_BAD_DATA, "wrong checksum");
+    const uint8_t *stored = (const uint8_t *)(uintptr_t)row->address + vt_head_bytes(row);
+    if (!vt_read_head(row, &head)) return vt_fail(error, VT_BAD_DATA, "wrong checksum");
     if (head.nopen > VT_OPEN_MAX) return vt_fail(error, VT_BAD_DATA, "too many open regions");
     d->nopen = head.nopen;
     memcpy(d->open, head.open, sizeof d->open);
@@ -154,7 +148,7 @@ int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *e
     if (row->raw_bytes > VT_RAW_MAX || (row->content != VT_DEFINITIONS && row->raw_bytes % 8))
         return vt_fail(error, VT_BAD_DATA, "%u bytes of records", row->raw_bytes);
     if (row->ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
-    if (!row->form) return decode_block(d, row, error);
+    if (row->form != VT_FORM_CHUNK) return decode_block(d, row, error);
     struct vt_chunk head;
     memcpy(&head, (const void *)(uintptr_t)row->address, sizeof head);
     if (head.nopen > VT_OPEN_MAX) return vt_fail(error, VT_BAD_DATA, "too many open regions");
@@ -173,51 +167,4 @@ VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX]
     vt_release(d, row);
     vt_decoder_free(d);
     return code;
-}
-
-/* ---- Blocks of a local file ---- */
-
-/* Lists the blocks of a local file: place and head of each. */
-
-/* content: of the file; events files also hold samples. */
-static int is_block(const struct vt_block *b, uint8_t content, uint64_t rest)
-{
-    int fits =
-        b->content == content || (content == VT_EVENTS && (b->content == VT_SAMPLES || b->content == VT_PROFILE));
-    return !memcmp(b->magic, VT_BLOCK_MAGIC, sizeof b->magic) && b->version == VT_FORMAT_VERSION && fits &&
-           b->codec <= VT_VARINT && b->raw_bytes <= VT_RAW_MAX && b->nopen <= VT_OPEN_MAX &&
-           (content != VT_EVENTS || b->raw_bytes % 8 == 0) && b->stored_bytes <= rest;
-}
-
-/* Reads heads with pread: reading them through the map would make the whole file resident. */
-VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
-                                   uint32_t room, uint64_t *at)
-{
-    const size_t fixed = offsetof(struct vt_block, open);
-    struct vt_block b;
-    uint32_t n = 0;
-    for (; n < room && *at + sizeof b <= size; n++) {
-        if (pread(file, &b, fixed, (off_t)*at) != (ssize_t)fixed) break;
-        if (!is_block(&b, content, size - *at - sizeof b)) break;
-        rows[n] = (struct vt_row){
-            .address = base + *at,
-            .content = b.content,
-            .codec = b.codec,
-            .location = b.location,
-            .sequence = b.sequence,
-            .thread = b.thread,
-            .records = b.records,
-            .classes = b.classes,
-            .depth = b.depth,
-            .raw_bytes = b.raw_bytes,
-            .stored_bytes = b.stored_bytes,
-            .ticks = b.ticks,
-            .end_ticks = b.end_ticks,
-            .lost = b.lost,
-            .dropped = b.dropped,
-            .pair = b.pair,
-        };
-        *at += sizeof b + b.stored_bytes;
-    }
-    return n;
 }

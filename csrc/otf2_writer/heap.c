@@ -124,11 +124,15 @@ static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns
 {
     uint64_t values[SUMS];
     for (int i = 0; i < SUMS; i++) values[i] = j->total[i] > 0 ? (uint64_t)j->total[i] : 0;
+    int32_t code =
+        writer ? vt_otf2.EvtWriter_Metric(writer, NULL, ns, class, SUMS, sum_types, (const void *)values) : 0;
+    if (code) return vt_refused(j->error, code);
+    code = TELL(j, NULL, Metric, ns, class, SUMS, sum_types, (const void *)values);
+    if (code) return code;
     if (!result->events++) result->first_ns = ns;
     result->last_ns = ns;
     result->counts[VT_N_EvtWriter_Metric]++;
-    int32_t code = vt_otf2.EvtWriter_Metric(writer, NULL, ns, class, SUMS, sum_types, (const void *)values);
-    return code ? vt_refused(j->error, code) : TELL(j, NULL, Metric, ns, class, SUMS, sum_types, (const void *)values);
+    return VT_OK;
 }
 
 /* Adds the change of a lane to the total, and writes the total if it has changed. */

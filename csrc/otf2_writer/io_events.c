@@ -42,14 +42,14 @@ static int good(struct pass *p, uint32_t kind, const uint64_t *w)
 
 /* The matching id of the only operation of a region: the location, the operation's number there, and the highest bit,
    which is clear in the matching ids of the runtime. */
-static uint64_t match(const struct pass *p, const struct open_region *f)
+static uint64_t match(const struct pass *p, const struct vt_open_region *f)
 {
     return 1ull << 63 | (uint64_t)p->location << 32 | f->operation;
 }
 
 static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle, uint64_t bytes)
 {
-    struct open_region *f = p->depth ? &p->frames[p->depth - 1] : NULL;
+    struct vt_open_region *f = p->depth ? &p->frames[p->depth - 1] : NULL;
     if (!f) return VT_OK;
     if (kind != VT_K_IO_DONE) {
         f->operation = ++p->operations;
@@ -64,7 +64,7 @@ static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t ha
 
 int vt_io_cancel(struct pass *p, uint64_t t)
 {
-    struct open_region *f = &p->frames[p->depth - 1];
+    struct vt_open_region *f = &p->frames[p->depth - 1];
     const uint64_t id = match(p, f);
     f->operation = 0;
     return WRITE_WITH(p, NULL, IoOperationCancelled, t, f->handle, id);

@@ -17,14 +17,13 @@ static inline int has_room(const struct vt_listener *listener)
     return listener->batch->count < listener->batch->capacity || !listener->full();
 }
 
-/* Adds the row of a call without attributes, as vt_read_Enter and vt_read_Leave do. Returns 0 in all unusual cases. A
-   listener accepts events of all times. */
+/* Adds the row of a call without attributes, as vt_read_Enter and vt_read_Leave do. Returns 0 in all unusual cases. */
 static inline int add_call(struct vt_batch *b, uint8_t kind, uint64_t t, uint32_t region)
 {
     const int64_t ns = (int64_t)(t - b->clock_offset);
     const uint64_t n = b->count;
-    if (n == b->capacity || ns < b->last || ns < 0 || ns > VT_READ_LATEST || b->resolution != VT_READ_NS ||
-        !b->wanted[kind])
+    if (n == b->capacity || ns < b->last || ns < 0 || ns > VT_READ_LATEST || ns < b->from || ns > b->to || b->skip ||
+        b->resolution != VT_READ_NS || !b->wanted[kind])
         return 0;
     b->time[n] = b->last = ns;
     b->ref[n] = region;

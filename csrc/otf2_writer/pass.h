@@ -14,14 +14,10 @@
 #define EARLY 16 /* most regions that ended with a function and may have a leave of their own later */
 #define ADDRESS_KEY VT_OPEN_ADDRESS
 
+#define SEARCH_CREDIT                                                                                                  \
+    (1u << 28) /* steps that searches for the enters of stray leaves may take in total; then only the
+                                    top is searched */
 #define ATTRIBUTES_MAX 32u /* attributes of one event */
-
-struct open_region {
-    uint64_t key;
-    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: I/O
-                                  operation that began in the region, 0: none */
-    uint32_t handle; /* of the operation */
-};
 
 /* A fork of the location, or its membership of a team. */
 struct team {
@@ -32,6 +28,7 @@ struct team {
 
 struct pass {
     void *writer;
+    int is_read; /* 1: the events are counted and given to the listener only; there is no writer */
     int unwritten; /* 1: the pass only finds the contexts */
     const struct vt_listener *listener; /* NULL: none */
     OTF2_AttributeList *attributes; /* attributes of the next event; NULL: none */
@@ -41,7 +38,7 @@ struct pass {
     struct vt_times times;
     uint64_t ticks, last, begun; /* last: time of the newest event; begun: of the first block */
     uint64_t late_wait; /* ns of a wait for a processor after the time of its record */
-    struct open_region *frames;
+    struct vt_open_region *frames;
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;
@@ -54,6 +51,8 @@ struct pass {
     OTF2_AttributeList *list; /* attributes points to this list unless it is empty */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
     struct vt_pair_table requests; /* those that have started; only where a flight recorder has overwritten records */
+    struct vt_starts *starts; /* NULL: none are wanted */
+    const struct vt_start *from; /* NULL: the pass begins at the location's first row */
     struct vt_samples *samples; /* NULL: the archive has no calling contexts */
     uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
     uint32_t row, nrows; /* rows of events; in errors, rows of samples have numbers from nrows on */
@@ -83,12 +82,14 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
     ((p)->unwritten                                                                                                    \
              ? VT_OK                                                                                                   \
              : TELL(p, list, event, __VA_ARGS__)                                                                       \
-                       ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__)))
+                       ?: done(p, VT_N_EvtWriter_##event,                                                           \
+                               !(p)->is_read ? vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__) : 0))
 #define WRITE_CALL(p, list, event, t, region)                                                                          \
     ((p)->unwritten                                                                                                    \
              ? VT_OK                                                                                                   \
              : TELL_CALL(p, list, event, t, region)                                                                    \
-                       ?: done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region)))
+                       ?: done(p, VT_N_EvtWriter_##event,                                                           \
+                               !(p)->is_read ? vt_otf2.EvtWriter_##event((p)->writer, list, t, region) : 0))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* A file defines OF_handler(name, number) as `~, OF_##name = number,` for its handler: then enum { VT_KINDS(VT_HANDLED) }
@@ -111,6 +112,33 @@ static inline uint32_t shifted(uint32_t rank, uint32_t offset)
     /* Larger numbers stand for this group, self, or none (all). */
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
+
+static inline uint64_t vt_function_slot(const struct pass *p, uint32_t offset)
+{
+    return (offset * 0x9e3779b97f4a7c15u) >> p->shift;
+}
+
+/* Returns the region of a function; VT_UNMAPPED: none. */
+static inline uint32_t vt_function_region(const struct pass *p, uint32_t offset)
+{
+    for (uint64_t at = vt_function_slot(p, offset);; at = (at + 1) & p->mask) {
+        uint64_t entry = p->functions[at];
+        if (entry >> 32 == offset) return (uint32_t)entry;
+        if (entry == UINT64_MAX) return VT_UNMAPPED;
+    }
+}
+
+/* plain_calls.c: takes calls of functions from words[at] of n on as far as they are common. Returns the place of the
+   first word that it did not take. */
+uint32_t vt_plain_calls(struct pass *p, const uint64_t *words, uint32_t at, uint32_t n);
+
+/* starts.c: notes that a later pass may begin at row i, unless the pass carries on more than struct vt_start holds. */
+int vt_note_start(struct pass *p, const struct vt_row *rows, uint32_t i);
+/* Sets the state of a pass that begins at a start. */
+int vt_begin_at(struct pass *p, const struct vt_start *from, const struct vt_open_region *opens);
+/* transcode.c: makes a pass over the rows, and stores the contexts in `found` unless that is NULL. */
+int vt_pass_run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
+                struct vt_contexts *found);
 
 /* Keep the sizes and addresses of a call of a heap function for its event. */
 int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w);

@@ -53,7 +53,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define COLUMNS(F, S)                                                                                                  \
     F(S, records) F(S, whats) F(S, step) F(S, time_bytes) F(S, payload_bytes) F(S, unused)
 #define ROW(F, S)                                                                                                      \
-    F(S, address) F(S, form) F(S, content) F(S, codec) F(S, unused) F(S, location) F(S, sequence) F(S, thread)         \
+    F(S, address) F(S, form) F(S, content) F(S, codec) F(S, nopen) F(S, location) F(S, sequence) F(S, thread)         \
     F(S, records) F(S, classes) F(S, depth) F(S, raw_bytes) F(S, stored_bytes) F(S, unused2) F(S, ticks)               \
     F(S, end_ticks) F(S, lost) F(S, dropped) F(S, pair)
 #define ERROR_TEXT(F, S) F(S, otf2) F(S, row) F(S, offset) F(S, text)
@@ -86,6 +86,11 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     F(S, frames) F(S, weights) F(S, nframes) F(S, nweights) F(S, samples) F(S, first_ticks) F(S, last_ticks)
 #define GAP(F, S) F(S, from) F(S, to) F(S, ns) F(S, count) F(S, classes) F(S, reason)
 #define WAIT(F, S) F(S, from) F(S, to) F(S, ns) F(S, region) F(S, count) F(S, path) F(S, site)
+#define START(F, S)                                                                                                    \
+    F(S, last) F(S, events) F(S, messages) F(S, credit) F(S, first) F(S, row) F(S, sequence) F(S, depth) F(S, operations)
+#define OPEN_REGION(F, S) F(S, key) F(S, place) F(S, operation) F(S, handle) F(S, unused)
+#define STARTS(F, S)                                                                                                   \
+    F(S, starts) F(S, opens) F(S, nstarts) F(S, nopens) F(S, starts_room) F(S, opens_room) F(S, step)
 #define NOTE(F, S) F(S, ns) F(S, marker) F(S, text)
 #define PARTS(F, S)                                                                                                    \
     F(S, clocks) F(S, doubtful) F(S, comm_first) F(S, comm_members) F(S, comm_repaired) F(S, nprocesses) F(S, ncomms)  \
@@ -100,6 +105,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     X(vt_clock_pair, CLOCK_PAIR) X(vt_file, FILE_HEAD) X(vt_chunk, CHUNK) X(vt_block, BLOCK) X(vt_columns, COLUMNS)    \
     X(vt_row, ROW) X(vt_profile_row, PROFILE_ROW) X(vt_error, ERROR_TEXT) X(vt_scan, SCAN) X(vt_stream, STREAM) X(vt_maps, MAPS)                      \
     X(vt_transcoded, TRANSCODED) X(vt_sampled, SAMPLED) X(vt_contexts, CONTEXTS) X(vt_sample_scan, SAMPLE_SCAN)        \
+    X(vt_start, START) X(vt_open_region, OPEN_REGION) X(vt_starts, STARTS)                                             \
     X(vt_gap, GAP) X(vt_wait, WAIT) X(vt_note, NOTE) X(vt_parts, PARTS) X(vt_piece, PIECE)                 \
     X(vt_ends, ENDS) X(vt_knot, KNOT) X(vt_repaired, REPAIRED)
 /* clang-format on */

@@ -5,8 +5,6 @@
 #include "pass.h"
 
 #define DEPTH_MAX (1u << 24)
-/* Searches for the enters of stray leaves may take this many steps in total; then only the top is searched. */
-#define SEARCH_CREDIT (1u << 28)
 #define SEARCH_MIN 1024u
 
 int vt_refused(struct vt_error *error, int32_t code)
@@ -33,11 +31,6 @@ static inline uint64_t time_at(struct pass *p, uint64_t ticks)
 
 /* ---- Regions ---- */
 
-static inline uint64_t slot_of(const struct pass *p, uint32_t offset)
-{
-    return (offset * 0x9e3779b97f4a7c15u) >> p->shift;
-}
-
 static int map_functions(struct pass *p)
 {
     unsigned bits = 6;
@@ -49,20 +42,11 @@ static int map_functions(struct pass *p)
     memset(p->functions, 0xff, sizeof *p->functions << bits);
     for (uint64_t i = 0; i < p->maps->nfunctions; i++) {
         uint32_t offset = p->maps->function_offsets[i];
-        uint64_t at = slot_of(p, offset);
+        uint64_t at = vt_function_slot(p, offset);
         while (p->functions[at] != UINT64_MAX) at = (at + 1) & p->mask;
         p->functions[at] = (uint64_t)offset << 32 | p->maps->function_regions[i];
     }
     return 1;
-}
-
-static inline uint32_t function_region(const struct pass *p, uint32_t offset)
-{
-    for (uint64_t at = slot_of(p, offset);; at = (at + 1) & p->mask) {
-        uint64_t entry = p->functions[at];
-        if (entry >> 32 == offset) return (uint32_t)entry;
-        if (entry == UINT64_MAX) return VT_UNMAPPED;
-    }
 }
 
 static uint32_t address_region(const struct pass *p, uint64_t address)
@@ -80,7 +64,7 @@ static uint32_t address_region(const struct pass *p, uint64_t address)
 static uint32_t region_of(const struct pass *p, uint64_t key)
 {
     if (key & ADDRESS_KEY) return address_region(p, key & ~ADDRESS_KEY);
-    if (!(key & ENTER_KEY)) return function_region(p, (uint32_t)key & VT_CODE_MASK);
+    if (!(key & ENTER_KEY)) return vt_function_region(p, (uint32_t)key & VT_CODE_MASK);
     uint32_t id = (uint32_t)key;
     return id < p->maps->nregions ? p->maps->regions[id] : VT_UNMAPPED;
 }
@@ -104,7 +88,7 @@ static int grow(struct pass *p)
 {
     if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
     uint32_t capacity = p->capacity ? p->capacity * 2 : 256;
-    struct open_region *frames = realloc(p->frames, capacity * sizeof *frames);
+    struct vt_open_region *frames = realloc(p->frames, capacity * sizeof *frames);
     if (!frames) return VT_NO_MEMORY;
     p->frames = frames;
     p->capacity = capacity;
@@ -121,9 +105,9 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         region = p->maps->unknown_region;
         p->result->unmapped++;
     }
-    p->frames[p->depth++] = (struct open_region){key, region, 0, 0};
+    p->frames[p->depth++] = (struct vt_open_region){key, region, 0, 0, 0};
     if (__builtin_expect(p->samples != NULL, 0)) {
-        struct open_region *top = &p->frames[p->depth - 1];
+        struct vt_open_region *top = &p->frames[p->depth - 1];
         return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
     }
     return WRITE_CALL(p, p->attributes, Enter, t, region);
@@ -192,7 +176,7 @@ static inline int leave(struct pass *p, uint64_t t, uint64_t key)
 
 static inline int leave_call(struct pass *p, uint64_t t, uint64_t key)
 {
-    const struct open_region *top = p->depth ? &p->frames[p->depth - 1] : NULL;
+    const struct vt_open_region *top = p->depth ? &p->frames[p->depth - 1] : NULL;
     int code = VT_OK;
     if (__builtin_expect(top && top->operation && top->key == key, 0)) code = vt_io_cancel(p, t);
     return code ? code : leave(p, t, key);
@@ -471,14 +455,15 @@ static __attribute__((noinline)) int samples_before(struct pass *p, uint32_t wha
 static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
+        if ((at = vt_plain_calls(p, words, at, n)) == n) break;
         uint32_t what = (uint32_t)words[at], size = 1;
         int code;
         p->ticks += words[at] >> 32;
         if (__builtin_expect(p->ticks > p->next_sample, 0) && (code = samples_before(p, what))) return code;
         if (__builtin_expect(what & VT_FUNCTION, 1)) {
             uint64_t key = what & ~VT_FUNCTION_LEAVE, t = time_at(p, p->ticks);
-            code =
-                what & VT_FUNCTION_LEAVE ? leave(p, t, key) : enter(p, t, key, function_region(p, key & VT_CODE_MASK));
+            code = what & VT_FUNCTION_LEAVE ? leave(p, t, key)
+                                            : enter(p, t, key, vt_function_region(p, key & VT_CODE_MASK));
         } else {
             size = vt_record(words, at, n, p->error);
             if (!size) return VT_BAD_DATA;
@@ -497,14 +482,16 @@ static int convert(struct pass *p, const uint64_t *words, uint32_t n)
 static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_row *rows, uint32_t count)
 {
     p->location = count ? rows[0].location : 0;
+    const uint32_t first = p->from ? p->from->sequence : 0;
     for (uint32_t i = 0; i < count; i++) {
         p->error->row = p->row = i;
+        if (p->starts && !vt_note_start(p, rows, i)) return VT_NO_MEMORY;
         int code = vt_decode(d, &rows[i], p->error);
         if (code) return code;
         p->ticks = rows[i].ticks;
         int early = 0;
         if (!i) p->begun = vt_times_ns(&p->times, p->ticks, &early);
-        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : 0)) code = reopen(p, d, rows[i].dropped);
+        if (rows[i].sequence != (i ? rows[i - 1].sequence + 1 : first)) code = reopen(p, d, rows[i].dropped);
         if (!code) code = convert(p, d->words, rows[i].raw_bytes / 8);
         if (!code && p->ticks > VT_TICKS_MAX) code = vt_fail(p->error, VT_BAD_DATA, "impossible time");
         if (code) return code;
@@ -520,15 +507,14 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
 }
 
-/* Makes a pass over the rows, and stores the contexts in `found` unless that is NULL. */
-static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
-               struct vt_contexts *found)
+int vt_pass_run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
+                struct vt_contexts *found)
 {
     memset(p->result, 0, sizeof *p->result);
     if (!vt_times_begin(&p->times, p->maps))
         return vt_fail(p->error, VT_BAD_ARGUMENT, "knots: at least two, ticks ascending, ns not descending");
     vt_otf2_forget();
-    p->credit = SEARCH_CREDIT;
+    if (!p->from) p->credit = SEARCH_CREDIT;
     p->next_sample = UINT64_MAX;
     p->nrows = count;
     struct vt_decoder *d = vt_decoder_new();
@@ -558,9 +544,13 @@ VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint3
                                   struct vt_transcoded *result, struct vt_error *error)
 {
     const struct vt_listener listener = {batch, full};
-    struct pass p = {
-        .writer = writer, .listener = batch ? &listener : NULL, .maps = maps, .result = result, .error = error};
-    return run(&p, rows, count, sampled, NULL);
+    struct pass p = {.writer = writer,
+                     .is_read = batch && !writer,
+                     .listener = batch ? &listener : NULL,
+                     .maps = maps,
+                     .result = result,
+                     .error = error};
+    return vt_pass_run(&p, rows, count, sampled, NULL);
 }
 
 VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
@@ -569,7 +559,7 @@ VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, cons
     struct vt_transcoded result;
     struct pass p = {.unwritten = 1, .maps = maps, .result = &result, .error = error};
     *found = (struct vt_contexts){0};
-    int code = run(&p, rows, count, sampled, found);
+    int code = vt_pass_run(&p, rows, count, sampled, found);
     vt_kernel_notes_free(&result);
     vt_kernel_gaps_free(&result);
     vt_kernel_waits_free(&result);

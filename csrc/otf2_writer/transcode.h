@@ -39,11 +39,13 @@ enum vt_result {
 #undef VT_RESULT_ENUM
 };
 
+enum vt_form { VT_FORM_BLOCK, VT_FORM_CHUNK, VT_FORM_PACKED };
+
 /* One block or chunk: a row of INDEX in src/vtrace/io/local/index.py. */
 struct vt_row {
     uint64_t address; /* address of its head */
-    uint8_t form;     /* 0 block, 1 chunk of a buffer */
-    uint8_t content, codec, unused;
+    uint8_t form;     /* enum vt_form: a block, a chunk of a buffer, a block of a packed archive (blocks.c) */
+    uint8_t content, codec, nopen;
     uint32_t location, sequence, thread, records, classes, depth;
     uint32_t raw_bytes, stored_bytes, unused2;
     uint64_t ticks, end_ticks, lost, dropped;
@@ -182,6 +184,28 @@ struct vt_wait {
 #define VT_PATH_START 14695981039346656037u
 #define VT_PATH_FACTOR 1099511628211u
 
+/* An open region: key of its enter; OTF2's region, or with samples the context (contexts.h); I/O operation that began in
+   the region, 0: none, and its handle. */
+struct vt_open_region {
+    uint64_t key;
+    uint32_t place, operation, handle, unused;
+};
+
+/* A row from which a later pass may begin: all that a pass carries on from the rows before. */
+struct vt_start {
+    uint64_t last, events; /* time of the newest event; number of events before the row */
+    uint64_t messages, credit; /* as in struct pass */
+    uint64_t first; /* its first open region; depth: their number */
+    uint32_t row, sequence, depth, operations; /* sequence: of the row if no rows are missing before */
+};
+
+/* Starts of a location, `step` rows or more apart; vt_kernel_starts_free frees them. */
+struct vt_starts {
+    struct vt_start *starts;
+    struct vt_open_region *opens;
+    uint64_t nstarts, nopens, starts_room, opens_room, step;
+};
+
 /* The reason why a location did not record: enum vt_lost, or one of these. */
 #define VT_GAP_REASONS(X)                                                                                              \
     X(OFF, 8) /* recording was switched off */                                                                         \
@@ -231,6 +255,11 @@ VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
    the end of the last one; there is no room for a row, the file ends, or no valid block of this content follows. */
 VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
                                    uint32_t room, uint64_t *at);
+/* The same for blocks of a packed archive. */
+VT_EXPORT uint32_t vt_kernel_index_packed(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
+                                          uint32_t room, uint64_t *at);
+/* Writes blocks (form 0) as those of a packed archive, which are not larger. Returns their bytes. */
+VT_EXPORT uint64_t vt_kernel_pack(const struct vt_row *rows, uint32_t count, uint8_t *into);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
 VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t classes, struct vt_scan *found,
                              struct vt_error *error);
@@ -238,12 +267,23 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
                                 struct vt_error *error);
 VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
-/* sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
+/* writer: NULL if only the batch gets the events. sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
    none. The caller makes its settings; full is called before an event without room, and the last events stay in the
    batch. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
                                   struct vt_transcoded *result, struct vt_error *error);
+/* Counts the events that vt_kernel_transcode would write, and finds starts. starts: all 0 but step. */
+VT_EXPORT int vt_kernel_count(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                              const struct vt_sampled *sampled, struct vt_starts *starts, struct vt_transcoded *result,
+                              struct vt_error *error);
+VT_EXPORT void vt_kernel_starts_free(struct vt_starts *starts);
+/* Gives the events of the rows from a start on to a batch, as vt_kernel_transcode does; rows: from the start's row on;
+   opens: its open regions. */
+VT_EXPORT int vt_kernel_events_from(const struct vt_start *from, const struct vt_open_region *opens,
+                                    const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
+                                    struct vt_batch *batch, vt_batch_full *full, struct vt_transcoded *result,
+                                    struct vt_error *error);
 /* Converts ticks to times of events in place, by the clock of the maps. */
 VT_EXPORT int vt_kernel_times(const struct vt_maps *maps, uint64_t *times, uint32_t count);
 /* Finds the calling contexts that vt_kernel_transcode will write. */
@@ -280,6 +320,10 @@ struct vt_decoder {
 
 struct vt_decoder *vt_decoder_new(void);
 void vt_decoder_free(struct vt_decoder *d);
+/* The bytes before the stored bytes of a row. */
+uint64_t vt_head_bytes(const struct vt_row *row);
+/* Checks the checksum of a block and reads its head; returns 0 if the checksum is wrong. blocks.c. */
+int vt_read_head(const struct vt_row *row, struct vt_block *head);
 /* Checks a row and unpacks it into words and open. Returns VT_OK, or VT_BAD_DATA with a text. */
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
 /* Joins the columns in d->columns to n words. Returns 0 if the columns are damaged. join_columns.c. */

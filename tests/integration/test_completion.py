@@ -54,7 +54,7 @@ CASES = [
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
         "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--also",
-        "--samples", "--no-repair", "--help",
+        "--samples", "--no-repair", "--packed", "--help",
     }),
 ]  # fmt: skip
 

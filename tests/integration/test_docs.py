@@ -286,6 +286,9 @@ TYPED = {
     ),
     ("unify.md", "mpiexec -n 4 ./heat                  # leaves heat.1.def.z heat.1.events.z heat.2.def.z ..."
      " heat.uctl"): Typed(HEAT, ("heat.trace: 4 ranks", "heat.trace: already unified")),
+    ("unify.md", "vtunify --packed heat                # heat.vtz"): Typed(
+        RAN, ("heat.vtz: 4 ranks", "4 processes", "whole.trace: 4 locations")
+    ),
     ("user-api.md", "// solve.c"): Typed(
         kind="solve.c", after="vtrace-cc -DVTRACE -Wall -Werror -c solve.c; ls solve.o", expect=("solve.o",)
     ),

@@ -21,9 +21,9 @@ from vtrace import cli
 
 LOCAL = ("info", "score", "dump")
 """Commands that also read local files before unifying."""
-OTHERS = ("clean", "dump", "view", "import")
-"""Commands that find files by the name of an archive, but read no archive (clean, dump) or serve it (view), or need
-other files, too (import)."""
+OTHERS = ("clean", "dump", "view", "import", "pack", "unpack")
+"""Commands that find files by the name of an archive, but read no archive (clean, dump, pack) or serve it (view), or
+need other files, too (import), or read packed archives only (unpack: test_packed.py)."""
 
 
 def archives_of(name: str) -> int:

@@ -30,7 +30,7 @@ def adopt_run(first: Path, archive: Path, number: int) -> None:
 
 def later_runs(trace: Source) -> list[Path]:
     """The archives of the other runs, in their order."""
-    numbered = [path for path in (trace.path.parent / FOLDER / _RUNS).glob("*") if path.name.isdecimal()]
+    numbered = [path for path in (trace.folder / FOLDER / _RUNS).glob("*") if path.name.isdecimal()]
     return sorted(numbered, key=lambda path: int(path.name))
 
 

@@ -17,7 +17,7 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
-from vtrace.io.archive.reader import Reader
+from vtrace.io.archive.packed_reader import EventReader
 from vtrace.reasons import AS_PROFILE, RECORD_EVENTS
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Scanning:
         with self._lock:
             return next(self._order, None)
 
-    def _read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
+    def _read(self, reader: EventReader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
         if location in self._profiles:
             self._take_profile(location)
             return
@@ -152,16 +152,16 @@ class Scanning:
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         try:
-            for _ in reader.batches(
+            reader.read(
                 number,
                 batch,
+                lambda: scanned.take(batch),
                 kinds=self.kinds,
                 start=first,
                 stop=self.stop,
                 attributes=self.attributes,
                 expected=expected,
-            ):
-                scanned.take(batch)
+            )
         except FormatError as error:
             if self._strict:
                 raise

@@ -216,7 +216,7 @@ class Patterns:
 
 
 def _lasts(trace: Source) -> str:
-    return f"{trace.path.parent} lasts {trace.duration / 1e9:.6g} s"
+    return f"{trace.archive} lasts {trace.duration / 1e9:.6g} s"
 
 
 def _time(text: str | None, duration: int) -> int | None:

@@ -22,10 +22,12 @@ from vtrace.analysis.recorded_profile import RecordedProfile
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.errors import VtraceError
 from vtrace.io.archive.markers import read_markers
+from vtrace.io.archive.packed_reader import EventReader, event_reader
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
+from vtrace.io.packed.opened import anchor_of, packed_of
 from vtrace.io.sidecar.samples_archive import open_with_samples
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.reasons import AS_PROFILE, RECORD_EVENTS
@@ -39,6 +41,8 @@ _COVERAGE = {
     "RESIDENT_PAGES": ("resident", 1),
 }  # fmt: skip
 """Properties of locations, and their columns."""
+_OTF2_BYTES = 10
+"""About the bytes of an event."""
 CALLS = "number of calls that found nothing, recorded as one"
 
 
@@ -53,7 +57,12 @@ class Source:
 
     def __init__(self, anchor: Path) -> None:
         self.path = anchor
-        """The anchor file that the user names."""
+        """The anchor file that the user names, or the packed archive."""
+        outer = anchor_of(anchor)
+        self.archive = anchor if outer != anchor else anchor.parent
+        """The archive's directory, or the packed archive."""
+        self.folder = outer.parent
+        """The directory with the archive's folder of tables; of a packed archive a temporary one."""
         self._written = _state(anchor)
         self._caveats: dict[Any, list[str]] = {}
         self.ranks: Ranks = ALONE
@@ -63,8 +72,9 @@ class Source:
         self.progress: Callable[[int], AbstractContextManager[Callable[[int], object]]] | None = None
         """Shows how far a pass over the events is: gets the number of events; its context gives the function to call
         with the events read since its last call."""
-        self.anchor, info, definitions = open_with_samples(anchor)
-        """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
+        self.anchor, info, definitions = open_with_samples(outer)
+        """anchor: of the archive with the events: path, or the archive with samples inside its directory, or the
+        definitions of a packed archive."""
         self._folder = str(self.anchor.with_suffix(""))
         events = info.vtrace.get("EVENTS")  # other tools do not record this property
         self.definitions = d.build(definitions, not isinstance(events, dict) or "BufferFlush" in events)
@@ -93,9 +103,9 @@ class Source:
             return tables[name]
         raise AttributeError(f"a Trace has no {name}")
 
-    def reader(self) -> Reader:
+    def reader(self) -> EventReader:
         """Opens the archive again to read events. Raises FormatError."""
-        reader = Reader(self.anchor, self.locations["id"].tolist())
+        reader = event_reader(self.anchor, self.locations["id"].tolist())
         reader.offset, reader.resolution = self.offset, self.resolution
         reader.calls_attribute = self.calls_attribute
         return reader
@@ -121,7 +131,10 @@ class Source:
             raise VtraceError(f"{self.path.parent} is {AS_PROFILE}", RECORD_EVENTS)
 
     def bytes_of(self, location: int) -> int:
-        """The bytes of a location's events file: the numbers of events in the definitions may be wrong."""
+        """The bytes of a location's events in OTF2: the numbers of events in the definitions may be wrong, but not in a
+        packed archive, of which this is an estimate."""
+        if packed_of(self.anchor) is not None:
+            return _OTF2_BYTES * int(self.locations["events"][location])
         try:
             return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
         except OSError:

@@ -34,6 +34,7 @@ _SUFFIXES = {
     "csv": "csv",
     "parquet": "parquet",
     "vtune": "csv",
+    "otf2": "trace",
 }
 """Format -> ending of the file's name."""
 _EVERY_THREAD = ("csv", "parquet", "vtune")
@@ -72,7 +73,7 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
 @trace_command(needs_events=True, check=_check, output=output_option("ENDING"))
 @click.option(
     "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
-    help="Format: perfetto, chrome, speedscope, csv, parquet or vtune. Or a time: only events before T.",
+    help="Format: perfetto, chrome, speedscope, csv, parquet, vtune or otf2. Or a time: only events before T.",
 )  # fmt: skip
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
@@ -92,6 +93,7 @@ def command(trace: Trace, part: Selection, output: Output, most: int, *, with_wa
     parquet     all events, for pandas, DuckDB and others (vtrace-otf2[parquet])
     vtune       intervals and values in the format of vtrace import, a file for each host: imported ones, or of an
                 archive without these the calls and metrics of the threads
+    otf2        the OTF2 archive of a packed one, like vtrace unpack; cut writes a part of it
 
     csv, parquet and vtune always have helper threads of libraries.
 
@@ -106,6 +108,11 @@ def command(trace: Trace, part: Selection, output: Output, most: int, *, with_wa
     from vtrace.export import formats, perfetto, speedscope
     from vtrace.export.wait_arguments import read_waits
 
+    if kind == "otf2":
+        from vtrace.commands.unpack import unpack_to
+
+        unpack_to(str(trace.path), output.path, force=False)
+        return
     path = output.path or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
     check_output(path)
     if not output.path and kind != "vtune":

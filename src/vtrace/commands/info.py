@@ -66,7 +66,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
 def _data(o: Overview) -> dict[str, Any]:
     known = _ledger(o)
     return {
-        "archive": str(o.anchor.parent),
+        "archive": str(o.archive),
         "creator": o.creator,
         "machine": o.machine,
         "start": _when(o.start),
@@ -138,7 +138,7 @@ def _text(o: Overview, everything: bool) -> Iterator[str]:
     from vtrace.reports import location_lines
 
     command_lines, known = programs(o.locations.programs()), _ledger(o)
-    yield _heading(str(o.anchor.parent))
+    yield _heading(str(o.archive))
     yield from _aligned([pair for pair in _about(o, known) if pair[0] != "command" or len(command_lines) < 2])
     if events := o.vtrace.get("EVENTS", {}):
         yield "\n" + _heading("Events")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.names import PACKED
 from vtrace.text import plain, shell_path
 
 _SHOWN = 8
@@ -22,7 +23,8 @@ def next_steps() -> Iterator[str]:
         waiting = set(prefixes(here))
     except VtraceError:
         waiting = set()
-    archives = {path.parent.name.removesuffix(".trace"): path for path in here.glob("*.trace/traces.otf2")}
+    archives = {path.name.removesuffix(PACKED): path for path in here.glob(f"*{PACKED}")}
+    archives |= {path.parent.name.removesuffix(".trace"): path for path in here.glob("*.trace/traces.otf2")}
     ages = sorted((_age(archives.get(name), name), name) for name in waiting | set(archives))
     for age, name in ages[:_SHOWN]:
         yield plain(_line(name, name in waiting, name in archives, age))

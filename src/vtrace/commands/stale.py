@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.names import PACKED
 from vtrace.io.local.heads import FileHead, read_head
 from vtrace.text import plain, shell_word
 
@@ -32,8 +33,9 @@ def warn_if_stale(anchor: Path, about: Any) -> None:
 def stale(anchor: Path, about: Any) -> str | None:
     """Returns the line of warn_if_stale; None if the archive has all local files beside it."""
     about = about if isinstance(about, dict) else {}
-    archive = anchor.parent if anchor.parent.name else Path(os.path.abspath(anchor.parent))
-    name = archive.name.removesuffix(".trace")
+    archive = anchor if anchor.suffix == PACKED else anchor.parent
+    archive = archive if archive.name else Path(os.path.abspath(archive))
+    name = archive.name.removesuffix(".trace").removesuffix(PACKED)
     if name == archive.name or not about:
         return None
     keep = name.startswith(_KEPT) and about.get("prefix") == name.removeprefix(_KEPT)
@@ -47,7 +49,8 @@ def stale(anchor: Path, about: Any) -> str | None:
         hint = f"vtunify --partial -o NAME {word} unifies the remaining files into another archive"
         return f"warning: local files of an earlier run of {prefix.name} are beside {archive} ({hint})"
     begun = datetime.fromtimestamp(newest.start // 10**9).astimezone().isoformat(" ")
-    hint = f"vtunify {'-k ' if keep else ''}--force {word}"
+    packed = "--packed " if archive.suffix == PACKED else ""
+    hint = f"vtunify {packed}{'-k ' if keep else ''}--force {word}"
     return f"warning: {archive} is not the last run, which began at {begun} and left local files ({hint})"
 
 

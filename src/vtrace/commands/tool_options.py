@@ -192,7 +192,7 @@ def write_sheets(output: str, report: FappReport, kind: str) -> None:
 
 def archive_of(trace: Trace) -> Path:
     """The directory of an archive, as other commands take it."""
-    return trace.path.parent if trace.path.name == "traces.otf2" else trace.path
+    return trace.archive if trace.path.name == "traces.otf2" else trace.path
 
 
 def derived_events(environ: Mapping[str, str], metrics: Iterable[str]) -> EventSet:

@@ -20,6 +20,7 @@ from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError, VtraceError
+from vtrace.io.common.names import PACKED
 from vtrace.io.common.outfile import is_foreign
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import shell_path
@@ -43,6 +44,7 @@ Examples:
   vtunify --also report heat                writes heat.html as well
   vtunify --also diagnose heat              shows why the run takes its time
   vtunify --partial heat                    go on without ranks that have no files here
+  vtunify --packed heat                     writes heat.vtz, a file of a tenth of the size
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
@@ -64,6 +66,7 @@ class Options:
     partial: bool
     salvage: bool
     no_repair: bool
+    packed: bool
     samples: str | None
     also: tuple[str, ...]
     nocompress: bool
@@ -79,7 +82,7 @@ class Options:
 
         return Request(
             prefix=prefix, name=self.name, keep=self.keep, force=self.force, salvage=self.salvage, jobs=self.jobs or 0,
-            partial=self.partial, repair=not self.no_repair, samples=self.samples,
+            partial=self.partial, repair=not self.no_repair, samples=self.samples, packed=self.packed,
         )  # fmt: skip
 
 
@@ -102,6 +105,10 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             help="-v: print each step, -vv: also each file; -q: print errors only.",
         ),
         click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=jobs, help=jobs_help),
+        click.option(
+            "--packed", is_flag=True,
+            help="Write one small file, PREFIX.vtz, which the commands of vtrace read; vtrace unpack makes OTF2 of it.",
+        ),
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
         click.option("--partial", is_flag=True, help="Go on without missing ranks, files and buffers."),
         click.option(
@@ -163,7 +170,7 @@ def command(**values: Any) -> None:
         return found
 
     try:
-        listens = not {"tiles", "diagnose"}.isdisjoint(options.also)
+        listens = not options.packed and not {"tiles", "diagnose"}.isdisjoint(options.also)
         written = unify(options.request(path), console, listen=listen if listens else None)
     except NoFilesError as error:
         report_unified(unified_before(path, options, error), options.is_named, follow_up, console)
@@ -208,8 +215,8 @@ def unified_before(prefix: Path, options: Options, error: NoFilesError) -> Path:
     """Returns the archive of a request without local files; raises the error if there is none."""
     from vtrace.io.archive.overview import find_anchor
 
-    archive = options.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
-    if not archive.is_dir() or find_anchor(archive) is None:
+    archive = options.request(prefix.with_suffix("") if prefix.suffix in (".trace", PACKED) else prefix).archive
+    if find_anchor(archive) is None:
         raise error
     return archive
 
@@ -234,6 +241,10 @@ def _import_beside(archive: Path, directory: Path, console: Console, samples: st
     file that cannot be imported, and leaves this file out."""
     paths = sorted(path for path in directory.glob("*-hostname-?*.csv") if path.is_file() and not is_foreign(path))
     if not paths:
+        return
+    if archive.suffix == PACKED:
+        words = shell_path(archive), shell_path(paths[0])
+        console.warn(f"not imported: {paths[0]} (vtrace import {' '.join(words)} -o NEW)")
         return
     import vtrace
     from vtrace.transform.external_data import host_of, read_external

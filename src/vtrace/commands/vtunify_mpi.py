@@ -72,7 +72,7 @@ def command(**values: Any) -> None:
         path = ranks.first(lambda: vtunify.prefix_of(options.prefix, console))
         ranks.first(lambda: vtunify.check_report(options))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        written = unify(options.request(local), console, ranks, listen if diagnoses else None)
+        written = unify(options.request(local), console, ranks, listen if diagnoses and not options.packed else None)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
         archive = written.archive

@@ -82,8 +82,9 @@ def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[i
     except (VtraceError, OSError) as error:
         text, word = str(error), shell_path(prefix)
         shared = isinstance(error, _SharedPrefixError)
-        if not (shared or chosen.force) and os.path.lexists(archive := f"{prefix}.trace"):
-            text = f"{archive} exists, and the local files stay; next: vtunify --force {word}"
+        if not (shared or chosen.force) and os.path.lexists(archive := prefix + _ending(chosen)):
+            packed = "--packed " if chosen.packed else ""
+            text = f"{archive} exists, and the local files stay; next: vtunify {packed}--force {word}"
         start.say(f"{'error' if asked else 'not unified'}: {text}")
     except KeyboardInterrupt:
         start.say(f"interrupted; the local files are unchanged; next: vtunify {shell_path(prefix)}")
@@ -102,25 +103,29 @@ def _unify(prefix: str, chosen: Choices) -> Path:
     from vtrace.unify.run import Request, unify
 
     console = talk.vtrace_console()
-    archive, last = Path(f"{prefix}.trace"), Path(f"{prefix}~.trace")
+    ending = _ending(chosen)
+    archive, last = Path(prefix + ending), Path(f"{prefix}~{ending}")
     stays = not chosen.force and _of_a_run(archive) and (_of_a_run(last) or not os.path.lexists(last))
-    request = Request(prefix=Path(prefix), force=chosen.force or stays, last=last if stays else None)
+    force, last_of = chosen.force or stays, last if stays else None
+    request = Request(prefix=Path(prefix), force=force, last=last_of, packed=chosen.packed, by_run=True)
     console.note(summary(unify(request, console)))
-    with suppress(OSError):  # then the next run does not replace the archive
-        (archive / _MARK).parent.mkdir(exist_ok=True)
-        (archive / _MARK).touch()
     if request.last and _of_a_run(last):
         words = shell_command([str(last.with_suffix("")), prefix])
         console.note(f"the archive of the run before is {last} now; to compare both: vtrace diff {words}")
     return Path(prefix)
 
 
-_MARK = "vtrace/by_run"
-"""An empty file in each archive that vtrace run has written: the next run of this name may replace the archive."""
+def _ending(chosen: Choices) -> str:
+    from vtrace.io.common.names import PACKED
+
+    return PACKED if chosen.packed else ".trace"
 
 
 def _of_a_run(archive: Path) -> bool:
-    return not archive.is_symlink() and (archive / _MARK).is_file()
+    from vtrace.io.common.names import BY_RUN
+    from vtrace.io.packed.container import has_file
+
+    return not archive.is_symlink() and ((archive / BY_RUN).is_file() or has_file(archive, BY_RUN))
 
 
 def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:

@@ -90,7 +90,7 @@ def files(trace: Source, settings: TofuSettings) -> list[TofuFile]:
     }
     if not counters and not any(str(name).startswith(TOFU) for name in trace.metric_members["name"].tolist()):
         hint = "call fj_tofupa_start and set FJ_TOFUPA_LEVEL: vtrace help sections"
-        raise VtraceError(f"{trace.path.parent}: no sections of Tofu PA in this trace", hint)
+        raise VtraceError(f"{trace.archive}: no sections of Tofu PA in this trace", hint)
     question = Sections(trace, [*counters.values()], tofu=True)
     ask(trace, [question])
     table = question.answer()

@@ -12,6 +12,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
+from vtrace.io.packed.opened import packed_of
 from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.tile_file import TileFile
 from vtrace.timeline.tile_pass import TilePass, scratch_file
@@ -47,9 +48,11 @@ def rebuilt(trace: Source, console: Console, error: TileDamageError) -> TileFile
 
 
 def _folders(trace: Source, of: str) -> tuple[Path, Path]:
-    """The archive's directory, and the directory in the user's cache for archives in read-only directories."""
+    """The archive's directory, and the directory in the user's cache for archives in read-only directories; for packed
+    archives only the latter."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return trace.anchor.parent, Path(cache, "vtrace", f"archive-{of}")
+    found = Path(cache, "vtrace", f"archive-{of}")
+    return found if packed_of(trace.anchor) else trace.anchor.parent, found
 
 
 def _built(trace: Source, of: str, console: Console) -> TileFile:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ from vtrace.timeline.window_events import WindowEvents, WindowRows, tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.archive.reader import Reader
+    from vtrace.io.archive.packed_reader import EventReader
     from vtrace.io.sidecar.tile_file import TileFile
 
 MOST = 2_000_000
@@ -45,7 +46,7 @@ _START = Checkpoint(1, ALWAYS, np.empty(0, CHECKPOINT_CALL))
 class _Replaying(NamedTuple):
     """One thread's."""
 
-    reader: Reader
+    reader: EventReader
     batch: BatchBuffer
     replay: Replay
     rows: WindowRows
@@ -140,11 +141,11 @@ class WindowReader:
     def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> tuple[Array, Array]:
         with self._tools() as tools:
             tools.rows.begin(start, stop)
+            take = partial(tools.rows.batch, tools.batch, tools.replay)
             for location, checkpoint in chosen:
                 self._resume(tools, checkpoint)
                 tools.rows.location(location, tools.replay, checkpoint.number)
-                for batch in self._replayed(tools, location, checkpoint, stop):
-                    tools.rows.batch(batch, tools.replay)
+                self._replay(tools, location, checkpoint, take, stop=stop)
                 tools.rows.end(tools.replay)
             return tools.rows.found()
 
@@ -154,15 +155,19 @@ class WindowReader:
         else:
             tools.replay.begin()
 
-    def _replayed(
-        self, tools: _Replaying, location: int, first: Checkpoint, stop: int = NEVER
-    ) -> Iterator[BatchBuffer]:
-        """Yields the batches of a location from a checkpoint to stop, each after the replay has followed the batch."""
+    def _replay(
+        self, tools: _Replaying, location: int, first: Checkpoint, take: Callable[[], object], *, stop: int = NEVER
+    ) -> None:
+        """Reads the batches of a location from a checkpoint to stop; calls take after the replay has followed a batch,
+        until take returns True."""
         reader, batch, replay, _ = tools
         place = int(self._trace.locations["id"][location])
-        for _ in reader.batches(place, batch, stop=stop - 1, first=(first.number, first.time)):
+
+        def follow() -> object:
             replay.batch(batch)
-            yield batch
+            return take()
+
+        reader.read(place, batch, follow, stop=stop - 1, first=(first.number, first.time))
 
     def whole(self, location: int, number: int) -> dict[str, int] | None:
         """The call whose Enter is event `number` of a location: location, begin, end, region, depth (0: outermost),
@@ -174,17 +179,20 @@ class WindowReader:
         with self._tools() as tools:
             checkpoint = self._checkpoint(location, first + open_)
             self._resume(tools, checkpoint)
-            for _ in self._replayed(tools, location, checkpoint):
+            found: dict[str, int] = {}
+
+            def search() -> bool:
                 details = tools.replay.slice_details()
                 at = np.flatnonzero(details["number"] == number)
-                if len(at):
-                    found = tools.replay.slices()[at[0]]
-                    call = {name: int(found[name]) for name in ("begin", "end", "region", "depth", "calls")}
-                    call["exclusive"] = int(details["exclusive"][at[0]])
-                    return {"location": location, **call, "number": number}
-                if not open_ and not np.any(tools.replay.stack()["number"] == number):
-                    return None
-        return None
+                if not len(at):
+                    return not open_ and not np.any(tools.replay.stack()["number"] == number)
+                call = tools.replay.slices()[at[0]]
+                found.update({name: int(call[name]) for name in ("begin", "end", "region", "depth", "calls")})
+                found["exclusive"] = int(details["exclusive"][at[0]])
+                return True
+
+            self._replay(tools, location, checkpoint, search)
+        return {"location": location, **found, "number": number} if found else None
 
     def _is_open(self, location: int, place: int, number: int) -> bool:
         return bool(np.any(self._checkpoint(location, place).stack["number"] == number))

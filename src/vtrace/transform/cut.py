@@ -140,7 +140,7 @@ def _properties(copy: Rewriter, window: Selection, patterns: Patterns) -> dict[s
     begin, end = window.ends(trace)
     values: dict[str, Any] = {
         "CUT": {
-            "of": trace.path.parent.name, "from_ns": begin, "to_ns": min(end, trace.duration),
+            "of": trace.archive.name, "from_ns": begin, "to_ns": min(end, trace.duration),
             "duration_ns": trace.duration, "window": window.text,
             "select": [f"{kind}={','.join(each)}" for kind, each in patterns.all],
             "locations": len(copy.part.locations), "of_locations": trace.locations.rows,

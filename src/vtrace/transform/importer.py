@@ -144,7 +144,7 @@ def write_import(
             _write_events(archive, added, lanes, values)
             archive.finish(_definitions(copy, added, counts, imported), copied_markers(copy))
             tables = write_tables(copy, archive.directory)
-    known = {path.name for path in (trace.path.parent / "vtrace").glob("*")}
+    known = {path.name for path in (trace.folder / "vtrace").glob("*")}
     intervals = sum(len(lane.begin) for lane in lanes)
     numbers = sum(len(lane.values.times) * len(lane.values.columns) for lane in values)
     return ImportedArchive(

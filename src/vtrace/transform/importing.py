@@ -111,7 +111,7 @@ def _all_imported(trace: Trace, files: Sequence[ExternalData]) -> list[dict[str,
     all_ = [*trace.vtrace.get("IMPORTED", [])]
     for data in files:
         if any((one.get("host"), one["digest"]) == (data.host, data.digest) for one in all_):
-            raise VtraceError(f"{data.path}: {trace.path.parent.name} has these lines already", "leave this file out")
+            raise VtraceError(f"{data.path}: {trace.archive.name} has these lines already", "leave this file out")
         all_.append({"file": data.path.name, "digest": data.digest, "host": data.host})
     return all_
 

@@ -20,6 +20,7 @@ import numpy as np
 from vtrace.analysis.definition_tables import is_count
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX, SECTION_UNIT
+from vtrace.io.archive.packed_events import lay_out_events
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.arrays import Array, view
@@ -99,6 +100,7 @@ class Rewriter:
             dict(zip(trace.regions["id"].tolist(), trace.regions["name"].tolist(), strict=True)),
         )
         self._ask = abi.Ask(self._path)
+        lay_out_events(trace.anchor, ids.tolist())
         self._reader = Reader(trace.anchor, ids.tolist())
         self._callbacks = self._own.vt_rewrite_callbacks()
         self._copy = self._own.vt_copy_new()

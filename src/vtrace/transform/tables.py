@@ -55,7 +55,7 @@ def write_tables(
 def left_tables(trace: Trace, tables: Sequence[str]) -> list[str]:
     """The files of the sidecar that a copy with these tables lacks. The folder of the copied archive is none of
     them."""
-    known = (trace.path.parent / sidecar.FOLDER).glob("*")
+    known = (trace.folder / sidecar.FOLDER).glob("*")
     return sorted({path.name for path in known if path != trace.anchor.parent} - {*tables})
 
 

@@ -119,7 +119,7 @@ class BatchBuffer(Batch):
         fields.calls_attribute = 0 if calls_attribute is None else calls_attribute + 1
         self.calls_attribute = calls_attribute
         fields.clock_offset, fields.resolution = clock
-        fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
+        fields.unknown = fields.ended = fields.early = fields.out_of_room = fields.skip = 0
         wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
         ctypes.memmove(fields.wanted, wanted, len(wanted))
         self.clear()

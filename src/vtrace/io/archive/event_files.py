@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vtrace.io.archive.properties import PROPERTY, parsed
+from vtrace.io.packed.opened import packed_of
 
 if TYPE_CHECKING:
     from vtrace.io.common.arrays import Array
@@ -34,6 +35,8 @@ def damage(anchor: Path, properties: Mapping[str, str], ids: Array, events: Arra
 
     Finds a cut file only in archives of vtunify, which have a property with the bytes of all files.
     """
+    if (packed := packed_of(anchor)) is not None:
+        return packed.problems
     sizes = event_bytes(anchor.with_suffix(""))
     lost = [number for number in ids[events > 0].tolist() if f"{number}.evt" not in sizes]
     if lost:

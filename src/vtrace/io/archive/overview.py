@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from vtrace.errors import VtraceError
 from vtrace.io.archive.properties import COMMAND, EXECUTABLE, LANE, read_properties
 from vtrace.io.archive.properties import PROPERTY as PROPERTY
+from vtrace.io.common.names import ANCHOR as ANCHOR
+from vtrace.io.common.names import PACKED
 
 if TYPE_CHECKING:
     from vtrace.io.common.arrays import Array
-
-ANCHOR = "traces.otf2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +169,8 @@ class Overview:
     """An archive. start: real time of its first event in ns since the epoch, None if unknown. vtrace: its own
     properties by name, without VTRACE::; empty for archives of other tools."""
 
+    archive: Path
+    """Its directory, or a packed archive."""
     anchor: Path
     creator: str
     machine: str
@@ -187,11 +189,21 @@ class Overview:
 
 
 def find_anchor(operand: Path) -> Path | None:
-    """The anchor file of an archive given as its directory, its anchor file or its prefix; None: there is none.
+    """The anchor file of an archive given as its directory, its anchor file or its prefix, or a packed archive; None:
+    there is none. Of several archives of a prefix, the newest counts, and of both forms of one the directory.
 
     Raises VtraceError for a directory that the user may not enter."""
-    if operand.suffix == ".otf2" and os.path.isfile(operand):
+    if operand.suffix in (".otf2", PACKED) and os.path.isfile(operand):
         return operand
+    found = _directory_anchor(operand)
+    beside = [operand.with_name(f"{mark}{operand.name}{PACKED}") for mark in ("", "u_") if operand.name]
+    packed = next((path for path in beside if os.path.isfile(path)), None)
+    if found is None or packed is None or os.stat(found).st_mtime >= os.stat(packed).st_mtime:
+        return found or packed
+    return packed
+
+
+def _directory_anchor(operand: Path) -> Path | None:
     beside = [operand.with_name(f"{mark}{operand.name}.trace") for mark in ("", "u_") if operand.name]
     for directory in [operand, *beside]:
         if os.path.isfile(directory / ANCHOR):
@@ -203,16 +215,20 @@ def find_anchor(operand: Path) -> Path | None:
 
 
 def read_overview(anchor: Path) -> Overview:
-    """Reads all but the events. Raises FormatError if this is not a readable OTF2 archive."""
+    """Reads all but the events. Raises FormatError if this is not a readable archive."""
     from vtrace.io.archive.ids import ascending
     from vtrace.io.archive.reader import Reader, clock_of
+    from vtrace.io.packed.opened import anchor_of
 
+    archive = anchor if anchor.suffix == PACKED else anchor.parent
+    anchor = anchor_of(anchor)
     with Reader(anchor) as reader:
         raw = reader.definitions()
         about = read_properties(reader.handle, anchor)
     locations = Locations(raw)
     resolution, offset, length, start = clock_of(raw["ClockProperties"])
     return Overview(
+        archive=archive,
         anchor=anchor,
         creator=about.creator,
         machine=about.machine,

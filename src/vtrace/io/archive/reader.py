@@ -254,6 +254,13 @@ class Reader:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
 
+    def read(self, location: int, batch: BatchBuffer, take: Callable[[], object], **others: Any) -> None:
+        """Calls take for each batch of batches(), until take returns True. others: as of batches. Raises as batches
+        does."""
+        for _ in self.batches(location, batch, **others):
+            if take() is True:
+                return
+
     def _events(self, location: int, callbacks: int | None, user: int | None) -> int:
         """An OTF2_EvtReader for a location, which has read its local definitions; see visit_events."""
         otf2, count = self._otf2, ctypes.c_uint64()
@@ -325,14 +332,19 @@ class Reader:
             size = os.fstat(file).st_size
             if os.pread(file, 2, max(0, size - 2)) == _END:
                 return size, False
-            events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
-            self.check(self._otf2.Reader_GetChunkSize(self._handle, ctypes.byref(events), ctypes.byref(definitions)))
-            whole = size // events.value if events.value else 0
-            head = os.pread(file, 18, (whole - 1) * events.value) if whole else b""
+            events, _ = self.chunk_sizes()
+            whole = size // events if events else 0
+            head = os.pread(file, 18, (whole - 1) * events) if whole else b""
             layout = _CHUNK.get(head[:2])
             return min(size, layout.unpack(head)[1] if layout and len(head) == layout.size else size), True
         finally:
             os.close(file)
+
+    def chunk_sizes(self) -> tuple[int, int]:
+        """The bytes of a chunk of events and of one of definitions."""
+        events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
+        self.check(self._otf2.Reader_GetChunkSize(self._handle, ctypes.byref(events), ctypes.byref(definitions)))
+        return events.value, definitions.value
 
     def _check_whole(self, location: int, cut: bool, expected: int) -> None:
         """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""

@@ -90,9 +90,10 @@ class Archive:
     finish and abort the archive together.
     """
 
-    def __init__(self, directory: Path, ranks: Ranks = ALONE) -> None:
-        """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
-        self.directory = directory
+    def __init__(self, directory: Path, ranks: Ranks = ALONE, has_events: bool = True) -> None:
+        """Creates directory, which must not exist, with an archive named "traces". has_events: False for the
+        definitions of a packed archive, which has its events elsewhere. Raises VtraceError."""
+        self.directory, self._has_events = directory, has_events
         self._ranks = ranks
         self._held: HeldDirectory | None = None
         inode = ranks.first(self._make_directory)
@@ -152,11 +153,17 @@ class Archive:
             return self._parts[-1][1] if self._parts else self._archive
 
     @contextmanager
-    def event_writer(self, location: int) -> Iterator[int]:
+    def event_writer(self, location: int) -> Iterator[int | None]:
         """The OTF2_EvtWriter of a location, as an address for the kernel; the end of the block closes and writes it.
+        None: the archive has no events.
 
         Every location of the archive must be opened once, also a location without events.
         """
+        if not self._has_events:
+            yield None
+            with self._lock:
+                self.events[location] = 0
+            return
         archive = self._handle()
         with self._errors("open the events", location):
             writer = _otf2.Archive_GetEvtWriter(archive, location)
@@ -186,6 +193,16 @@ class Archive:
         except BaseException:
             self.abort()
             raise
+
+    def finish_events(self, chunk: int) -> int:
+        """Closes an archive whose definitions, with chunks of this size, are copied from another; returns the bytes of
+        its event files. Raises VtraceError."""
+        self._take_parts()
+        self._write_local(chunk)
+        size = self._bytes_of_events()
+        self.abort()
+        self._inside.chmod(0o777 & ~_umask())
+        return size
 
     def describe(self, definitions: Definitions) -> None:
         """Writes the definitions of an archive without events and closes the archive. The locations may have numbers of
@@ -224,6 +241,8 @@ class Archive:
         with self._errors("write the definitions"):
             _otf2.Archive_CloseEvtFiles(self._archive)
             _otf2.Archive_SetDefChunkSize(self._archive, chunk)
+            if not self._has_events:
+                return
             _otf2.Archive_OpenDefFiles(self._archive)
             for number in numbers[:1]:
                 _otf2.Archive_CloseDefWriter(self._archive, _otf2.Archive_GetDefWriter(self._archive, number))
@@ -235,6 +254,8 @@ class Archive:
 
     def _bytes_of_events(self) -> int:
         """Bytes of the files that this process has written. Readers detect a missing or cut file by the sum."""
+        if not self._has_events:
+            return 0
         try:
             return sum(os.stat(self._inside / NAME / f"{number}.evt").st_size for number in self.events)
         except OSError as error:

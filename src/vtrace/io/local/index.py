@@ -16,11 +16,14 @@ from vtrace.io.local.heads import FileHead
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
 INDEX = records.SCHEMA.dtype("vt_row")
-"""One block (form 0) or chunk of a buffer (form 1). address: of its head in this process's memory. classes is CLASS_ALL
-and end_ticks 0 if unknown (a chunk that was being filled)."""
-declare(library(), {"vt_kernel_index": (_u32, [ctypes.c_int, _u64, _u64, ctypes.c_uint8, _pointer, _u32, _pointer])})
+"""One block (form 0), chunk of a buffer (form 1) or block of a packed archive (form 2). address: of its head in this
+process's memory. classes is CLASS_ALL and end_ticks 0 if unknown (a chunk that was being filled)."""
+_INDEX = (_u32, [ctypes.c_int, _u64, _u64, ctypes.c_uint8, _pointer, _u32, _pointer])
+declare(library(), {"vt_kernel_index": _INDEX, "vt_kernel_index_packed": _INDEX})
 
-BLOCK_FORM, CHUNK_FORM = 0, 1
+BLOCK_FORM, CHUNK_FORM, PACKED_FORM = 0, 1, 2
+SHORTEST_HEAD = int(records.BLOCK.fields["open"][1])  # type: ignore[index]
+"""Bytes of the head of a packed block without open regions."""
 _BATCH = 4096
 """The number of rows that are made at a time."""
 
@@ -32,26 +35,36 @@ _COMMON = sorted(set(INDEX.names or ()) & set(records.CHUNK.names or ()))
 
 def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
     """Rows for the blocks of an open file of size bytes that is mapped at base, up to the first place without a block;
-    and the reason why there is none.
+    and the reason why there is none."""
+    rows, problem = blocks_between(fd, records.FILE_HEAD, size, head.content, base=base)
+    return rows, f"{head.path}: {problem}" if problem else None
+
+
+def blocks_between(
+    fd: int, at: int, size: int, content: int, *, base: int, is_packed: bool = False
+) -> tuple[Rows, str | None]:
+    """Rows for the blocks of an open file from byte `at` to byte `size`, as index_blocks. is_packed: the blocks are
+    those of a packed archive.
 
     The kernel walks through the blocks without the GIL: else threads of vtunify would wait for each other here.
     """
     parts: list[Rows] = []
-    at, count, shortest = records.FILE_HEAD, _BATCH, records.BLOCK.itemsize
+    count, shortest = _BATCH, SHORTEST_HEAD if is_packed else records.BLOCK.itemsize
+    index = library().vt_kernel_index_packed if is_packed else library().vt_kernel_index
     while count == _BATCH:
         rows = np.empty(min(_BATCH, max(0, size - at) // shortest), INDEX)
         end = _u64(at)
         room = rows.ctypes.data, len(rows)
-        count = library().vt_kernel_index(fd, size, base, head.content, *room, ctypes.byref(end))
+        count = index(fd, size, base, content, *room, ctypes.byref(end))
         at = end.value
         parts.append(rows[:count])
-    cut = f"{head.path}: {_block_problem(fd, at, size, head.content)} at byte {at}" if at < size else None
+    cut = f"{_block_problem(fd, at, size, content)} at byte {at}" if at < size else None
     return np.concatenate(parts) if len(parts) > 1 else parts[0], cut
 
 
 def _block_problem(fd: int, at: int, size: int, content: int) -> str:
     """The reason why there is no block at byte `at`."""
-    data = os.pread(fd, records.BLOCK.itemsize, at)
+    data = os.pread(fd, min(records.BLOCK.itemsize, size - at), at)
     if len(data) < records.BLOCK.itemsize:
         return "cut within the head of the block"
     block = np.frombuffer(data, records.BLOCK, 1)[0]

@@ -19,6 +19,7 @@ from vtrace.io.common.arrays import Array, view
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.schema import Prototypes, declare, library
 from vtrace.io.local import records
+from vtrace.io.local.index import CHUNK_FORM
 from vtrace.io.local.local_files import INDEX, Stream
 from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
 from vtrace.io.local.records import SCHEMA, UNMAPPED
@@ -143,6 +144,8 @@ class Listener:
         events of the full batch, and clears it."""
         self.batch, self._take = batch, take
         self.full = self._Full(self._on_full)
+        self.events = 0
+        """The number of events of the pass, of all kinds, given or not."""
         self._error: BaseException | None = None
 
     def _on_full(self) -> int:
@@ -157,6 +160,11 @@ class Listener:
         """Raises the exception that `take` has raised."""
         if self._error is not None:
             raise self._error
+
+    @property
+    def is_done(self) -> bool:
+        """True if the listener has ended the pass because it needs no further events."""
+        return False
 
 
 NO_LISTENER = Listener(None, lambda: None)
@@ -413,17 +421,18 @@ class Kernel:
         )  # fmt: skip
         del keep, more
         if code:
-            raise self._error_of(code, error, stream, sampled)
+            raise self.error_of(code, error, stream, sampled)
         try:
             return ContextTree(*(view(at, found.count, np.uint32).copy() for at in (found.parents, found.steps)))
         finally:
             self.library.vt_kernel_contexts_free(ctypes.byref(found))
 
     def transcode(
-        self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
+        self, evt_writer: int | None, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
         *, listener: Listener = NO_LISTENER,
     ) -> Transcoded:  # fmt: skip
-        """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
+        """Writes all events of a stream with an OTF2_EvtWriter (its address; None: a listener alone gets them), in one
+        pass, without the GIL.
 
         sampled: for an archive with calling contexts; without it calls become Enter and Leave. Raises FormatError
         (path, offset of the block) for damage, VtraceError when OTF2 cannot write, and the listener's exceptions.
@@ -438,17 +447,22 @@ class Kernel:
             ctypes.byref(error),
         )  # fmt: skip
         del keep, more
+        listener.events = result.events
         try:
             listener.check()
-            if code:
-                raise self._error_of(code, error, stream, sampled)
-            return self._transcoded(result)
+            if code and not listener.is_done:
+                raise self.error_of(code, error, stream, sampled)
+            return self.transcoded(result)
         finally:
-            self.library.vt_kernel_notes_free(ctypes.byref(result))
-            self.library.vt_kernel_gaps_free(ctypes.byref(result))
-            self.library.vt_kernel_waits_free(ctypes.byref(result))
+            self.free(result)
 
-    def _error_of(
+    def free(self, result: ctypes.Structure) -> None:
+        """Frees the arrays of a struct vt_transcoded."""
+        self.library.vt_kernel_notes_free(ctypes.byref(result))
+        self.library.vt_kernel_gaps_free(ctypes.byref(result))
+        self.library.vt_kernel_waits_free(ctypes.byref(result))
+
+    def error_of(
         self, code: int, error: ctypes.Structure, stream: Stream | None, sampled: SampledStream | None
     ) -> Exception:
         """The exception for an error in the events or, for a row after the last one of events, in the samples of a
@@ -461,7 +475,7 @@ class Kernel:
 
     def heap(  # noqa: PLR0917
         self,
-        evt_writer: int,
+        evt_writer: int | None,
         streams: Sequence[Stream],
         maps: Maps,
         metric_class: int,
@@ -480,10 +494,11 @@ class Kernel:
             ctypes.byref(result), ctypes.byref(which), ctypes.byref(error),
         )  # fmt: skip
         del keep
+        listener.events = result.events
         listener.check()
-        if code:
+        if code and not listener.is_done:
             raise self.error(code, error, streams[which.value])
-        return self._transcoded(result)
+        return self.transcoded(result)
 
     def times(self, maps: Maps, ticks: Sequence[int]) -> U8:
         """The times of ticks in the archive, ns since its zero, by the clock of these maps."""
@@ -493,7 +508,8 @@ class Kernel:
         del keep
         return found
 
-    def _transcoded(self, result: ctypes.Structure) -> Transcoded:
+    def transcoded(self, result: ctypes.Structure) -> Transcoded:
+        """A struct vt_transcoded, whose arrays are copied."""
         counts = {name: count for name, count in zip(self._names, result.counts[:], strict=True) if count}
         values = {name: getattr(result, name) for name in Transcoded.__slots__}
         values |= {"counts": counts, "lost_by": {why: n for why, n in enumerate(result.lost_by[:]) if n}}
@@ -517,5 +533,5 @@ class Kernel:
         if code == RESULTS["BAD_OTF2"]:
             return otf2_error(str(path), "write its events", error.otf2, text)
         at = f", byte {error.offset} of its records" if error.offset else ""
-        form = "chunk" if stream.index[error.row]["form"] else "block"
+        form = "chunk" if stream.index[error.row]["form"] == CHUNK_FORM else "block"
         return FormatError(f"{path}: {text} in the {form} at byte {offset}{at}")

@@ -6,11 +6,12 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,16 +42,11 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 @dataclass(eq=False, kw_only=True)
-class LocalFile:
-    """One open file: its head, and blocks (rows of INDEX). Rows point into the file, which must stay open meanwhile."""
+class MappedFile:
+    """A file in memory at the address base."""
 
     path: Path
-    head: FileHead
-    blocks: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
-    cut: str | None
-    """The reason why the rest of the file (of a buffer: a chunk) could not be indexed, with path and offset."""
     base: int
-    """Address of the file in memory."""
     size: int
     _closed: bool = False
 
@@ -66,14 +62,24 @@ class LocalFile:
             self._closed = True
             _libc.munmap(self.base, self.size)
 
-    def __enter__(self) -> LocalFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
 
-def _map(descriptor: int, size: int) -> int:
+@dataclass(eq=False, kw_only=True)
+class LocalFile(MappedFile):
+    """One open file: its head, and blocks (rows of INDEX). Rows point into the file, which must stay open meanwhile."""
+
+    head: FileHead
+    blocks: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
+    cut: str | None
+    """The reason why the rest of the file (of a buffer: a chunk) could not be indexed, with path and offset."""
+
+
+def map_file(descriptor: int, size: int) -> int:
     """Maps a file and returns its address. Python's own mmap would keep a descriptor of each file: a process may have
     more threads than open files."""
     base = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
@@ -93,7 +99,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
         descriptor, size = open_descriptor(path)
         try:
             head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
-            base = _map(descriptor, size)
+            base = map_file(descriptor, size)
             # Heads are read with pread: reading them through the map would make the whole file resident.
             index = index_chunks if head.content == records.BUFFER else index_blocks
             rows, cut = index(descriptor, size, head, base)
@@ -120,7 +126,7 @@ class Stream:
     content: int
     index: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
     """Rows of INDEX, ascending sequence, each sequence once."""
-    files: list[LocalFile] = field(repr=False)
+    files: Sequence[MappedFile] = field(repr=False)
     problems: list[str]
     """Missing parts, each with path and offset: cut files that no chunk replaces, and holes in the sequence except
     those that a flight recorder made. If a part of the buffer was in memory, the stream ends at its first hole."""

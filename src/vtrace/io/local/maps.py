@@ -105,14 +105,14 @@ class Maps:
             if not size:  # most tables of most processes are empty
                 continue
             setattr(found, count, size)
-            keep.append(_point(found, _POINTED, first, values))
+            keep.append(_point(found, POINTED, first, values))
             if second:
                 others = getattr(self, second)
                 if not len(others) and second in _MAY_LACK:
                     others = np.zeros(size, np.uint32)
                 if len(others) != size:
                     raise ValueError(f"{second} has {len(others)} entries, {first} {size}")
-                keep.append(_point(found, _POINTED, second, others))
+                keep.append(_point(found, POINTED, second, others))
         for name in ("unknown_region", "heap_attributes", "thread_comm", "is_forked"):
             setattr(found, name, getattr(self, name))
         return found, keep
@@ -144,8 +144,8 @@ class SampleMaps:
         """struct vt_sampled for rows of samples, and the arrays that must live as long."""
         found, keep = _Sampled(), [rows]
         found.rows, found.nrows = rows.ctypes.data, len(rows)
-        for name in _SAMPLED:
-            keep.append(_point(found, _SAMPLED, name, getattr(self, name)))
+        for name in SAMPLED:
+            keep.append(_point(found, SAMPLED, name, getattr(self, name)))
         for count, name in _COUNTS.items():
             setattr(found, count, len(getattr(self, name)))
         return found, keep
@@ -158,7 +158,7 @@ def _point(found: ctypes.Structure, kinds: Mapping[str, Any], name: str, values:
 
 
 _Pointers, _Sampled = SCHEMA.structure("vt_maps"), SCHEMA.structure("vt_sampled")
-_POINTED, _SAMPLED = SCHEMA.pointed("vt_maps"), SCHEMA.pointed("vt_sampled")
+POINTED, SAMPLED = SCHEMA.pointed("vt_maps"), SCHEMA.pointed("vt_sampled")
 _COUNTS = {
     "nframes": "frames", "nframe_steps": "frame_steps", "nregion_names": "region_names", "nweights": "weights",
     "ncontexts": "contexts",

@@ -121,6 +121,21 @@ def new_file(archive: Path, name: str) -> Iterator[IO[Any]]:
         raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
 
 
+def write_for(path: Path, archive: Path, identities: tuple[str, str]) -> None:
+    """Copies a file of another archive's folder into the folder of an archive. identities: the other's, and that of the
+    archive, which the copy gets. Raises VtraceError."""
+    old, new = (one.encode() for one in identities)
+    data = path.read_bytes()
+    if data.startswith(MAGIC) and len(data) >= _HEAD.size:
+        _, size, _ = _HEAD.unpack_from(data)
+        body = data[_HEAD.size :][:size].replace(old, new) + data[_HEAD.size + size :]
+        data = _HEAD.pack(MAGIC, size, checksum(0, body)) + body
+    else:
+        data = data[: _HEAD.size + len(old)].replace(old, new) + data[_HEAD.size + len(old) :]
+    with new_file(archive, path.name) as file:
+        file.write(data)
+
+
 def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None:
     """Reads a table of an archive's directory; None: there is none.
 

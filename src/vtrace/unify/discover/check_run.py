@@ -9,6 +9,8 @@ from pathlib import Path
 
 from vtrace.console import Console, few_names, ranges
 from vtrace.errors import VtraceError
+from vtrace.io.common.names import ANCHOR
+from vtrace.io.packed.container import is_packed
 from vtrace.parallel.crew import Crew
 from vtrace.unify.discover.select_run import prefixes_of_run
 from vtrace.unify.model.context import Request
@@ -83,7 +85,7 @@ def _check_free(archive: Path, force: bool) -> None:
     if os.path.lexists(archive):
         if not force:
             raise VtraceError(f"{archive} exists", "--force replaces it, -o NAME writes to another place")
-        if not (archive / "traces.otf2").exists() and not _empty(archive):
+        if not (archive / ANCHOR).exists() and not _empty(archive) and not is_packed(archive):
             raise VtraceError(f"{archive} exists and is not an archive of vtrace", "-o NAME writes to another place")
     if not directory.is_dir():
         raise VtraceError(f"{directory} is not a directory", "-o NAME needs an existing directory")

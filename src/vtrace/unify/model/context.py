@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vtrace.console import Console
 from vtrace.errors import FormatError
+from vtrace.io.common.names import PACKED
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import Ranks
 
@@ -32,6 +33,10 @@ class Request:
     salvage: bool = False
     jobs: int = 0
     partial: bool = False
+    packed: bool = False
+    """Write a packed archive."""
+    by_run: bool = False
+    """vtrace run asks: the next run may replace the archive."""
     repair: bool = True
     """Correct clocks if messages run backwards."""
     samples: str | None = None
@@ -50,10 +55,11 @@ class Request:
     @property
     def archive(self) -> Path:
         """Directory of the archive: PREFIX.trace, with keep u_PREFIX.trace, with a name NAME.trace. If NAME has no
-        directory, the archive is beside the prefix."""
+        directory, the archive is beside the prefix. A packed archive is a file, with .vtz for .trace."""
+        ending = PACKED if self.packed else ".trace"
         if self.name is None:
-            return self.prefix.with_name(f"{'u_' if self.keep else ''}{self.prefix.name}.trace")
-        chosen = Path(self.name if self.name.endswith(".trace") else f"{self.name}.trace")
+            return self.prefix.with_name(f"{'u_' if self.keep else ''}{self.prefix.name}{ending}")
+        chosen = Path(self.name if self.name.endswith(ending) else f"{self.name}{ending}")
         return chosen if "/" in self.name else self.prefix.parent / chosen
 
 

@@ -12,10 +12,14 @@ from types import TracebackType
 
 from vtrace.errors import VtraceError
 from vtrace.io.archive.writer import Archive
+from vtrace.io.common.names import PACKED
 from vtrace.io.common.outfile import refuse_foreign
 from vtrace.parallel.crew import sees_token
 from vtrace.parallel.ranks import Ranks
 from vtrace.unify.model.staging import Heartbeat, own_suffix, remove_abandoned, temporary
+
+PACKED_FILE = "packed"
+"""The packed archive in the unfinished archive's directory."""
 
 
 def check_seen(output: Path, ranks: Ranks) -> None:
@@ -38,8 +42,9 @@ class Output:
     """An unfinished archive, as a context that all ranks enter. Without publish() nothing of the archive stays."""
 
     def __init__(self, output: Path, ranks: Ranks, last: Path | None = None) -> None:
-        """output: the path of the finished archive. last: a path for an archive that this one replaces."""
-        self.path, self.last = output, last
+        """output: the path of the finished archive; a packed archive becomes a file. last: a path for an archive that
+        this one replaces."""
+        self.path, self.last, self._is_packed = output, last, output.suffix == PACKED
         self._ranks = ranks
         self._suffix = ranks.first(own_suffix)
         self._temporary = temporary(output, "tmp", self._suffix)
@@ -50,7 +55,7 @@ class Output:
     def __enter__(self) -> Output:
         check_seen(self.path, self._ranks)
         self._ranks.first(self._make_way)
-        self.archive = Archive(self._temporary, self._ranks)
+        self.archive = Archive(self._temporary, self._ranks, has_events=not self._is_packed)
         if self._ranks.root:
             self._heartbeat = Heartbeat(self._temporary)
         self.others = self._ranks.first(lambda: remove_abandoned(self.path, self._temporary))
@@ -95,13 +100,13 @@ class Output:
                 if os.path.lexists(here):
                     here.rename(there)
                     done.append((here, there))
-            self._temporary.rename(self.path)
+            (self._temporary / PACKED_FILE if self._is_packed else self._temporary).rename(self.path)
         except OSError as error:
             with suppress(OSError):
                 for here, there in reversed(done):
                     there.rename(here)
             raise VtraceError(f"cannot rename the finished archive to {self.path}: {error.strerror}") from error
-        if old.is_symlink():
+        if old.is_symlink() or old.is_file():
             old.unlink()
         else:
             shutil.rmtree(old, ignore_errors=True)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from vtrace.console import some
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import NO_LISTENER, Listener, Transcoded
+from vtrace.io.local.starts import Starts, count_events
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.lending import lend, return_results
 from vtrace.parallel.ranks import Ranks, work_on
@@ -55,14 +56,15 @@ class _Nobody:
 
 def write_events(
     run: Run, crew: Crew, archive: Archive, heap_class: int, *, with_samples: bool, context: Context,
-    listener: EventListener | None,
+    listener: EventListener | None, starts: dict[int, Starts] | None = None,
 ) -> Results:  # fmt: skip
     """Writes the events of all locations into the archive, the largest first, or in the order of a listener; all ranks
     call write_events.
 
     One rank reads a process and has its definitions; any rank that sees its files may write its locations.
-    heap_class: the metric class of the heap. with_samples: False for an archive without calling contexts. Returns the
-    results of the locations of this rank's processes. Raises FormatError for damage.
+    heap_class: the metric class of the heap. with_samples: False for an archive without calling contexts. starts: gets
+    the starts of this rank's locations, for a packed archive; then there is no listener. Returns the results of the
+    locations of this rank's processes. Raises FormatError for damage.
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
@@ -84,10 +86,13 @@ def write_events(
             elif maps is not None and not task.process.head.counts:
                 events, samples = stack.enter_context(task.process.events(task.number))
                 sampled = maps.sampled(task.number, samples) if with_samples else None
-                if events is not None or (sampled is not None and samples is not None):
-                    result = kernel.transcode(
-                        writer, events, maps=maps.of(task.number), sampled=sampled, listener=heard
-                    )
+                own = maps.of(task.number)
+                if events is None and (sampled is None or samples is None):
+                    pass
+                elif starts is not None:
+                    result, starts[task.id] = count_events(kernel, events, own, sampled)
+                else:
+                    result = kernel.transcode(writer, events, maps=own, sampled=sampled, listener=heard)
         done[task.id] = result
 
     with context.salvageable():
@@ -106,8 +111,11 @@ def write_events(
                 ranks, threads, items=tasks, work=write, weigh=lambda task: task.bytes, advance=advance, place=order
             )
         lent = [task for task in tasks if task.process.reader is not None]
-        returned = return_results([(task.process.reader or 0, task.id, done.pop(task.id)) for task in lent], ranks)
-    return done | returned | _of_profiles(run)
+        back = [(t.process.reader or 0, t.id, (done.pop(t.id), (starts or {}).pop(t.id, None))) for t in lent]
+        returned = return_results(back, ranks)
+    if starts is not None:
+        starts |= {id: found for id, (_, found) in returned.items() if found is not None}
+    return done | {id: result for id, (result, _) in returned.items()} | _of_profiles(run)
 
 
 def _of_profiles(run: Run) -> Results:

@@ -90,6 +90,7 @@ FLAGS = {
         "--profile-only",
         "Record no events, but calls and times by call path, in files of constant size; sets VT_MODE=PROFILE.",
     ),
+    "packed": ("--packed", "When unifying: write a packed archive, PREFIX.vtz, like vtunify --packed."),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
@@ -118,6 +119,7 @@ class Choices:
         self.profile_only = False
         self.samples_by_default = False
         """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
+        self.packed = False
         self.force = False
         self.verbose = False
 
