@@ -361,6 +361,17 @@ def test_the_first_thread_waits_for_a_lock_of_python(caller: str, kinds: list[st
         assert one.text.startswith("thread 0 waits 500 ns for the lock of Lock.acquire in get (x.py:7), once; thread 1")
 
 
+def test_barriers_of_nested_teams(tmp_path: Path) -> None:
+    """Threads 0 and 2 meet at 100 ns, threads 1 and 3 in the same region: thread 1 waits from 100 to 400 ns."""
+    calls = {0: (100, 103), 1: (101, 400), 2: (102, 103), 3: (400, 401)}
+    events: dict[int, list[Event]] = {
+        thread: [(0, "Enter", 0), (begin, "Enter", 1), (end, "Leave", 1), (500, "Leave", 0)]
+        for thread, (begin, end) in calls.items()
+    }
+    found = told(threads(tmp_path, events, "!$omp barrier", BARRIER, OPENMP), "omp_imbalance")
+    assert (found.loss_ns, found.culprit) == (2 + 299, "thread 3")
+
+
 def test_who_lets_the_signaller_wait(tmp_path: Path) -> None:
     """Thread 2 waits from 100 to 600 ns for thread 0, which waits for thread 1 until 590 ns."""
     site = "loop@/home/a/x.c:7"
@@ -398,6 +409,29 @@ def test_the_threads_that_let_a_rank_be_late(wait: str, tmp_path: Path) -> None:
     found = told(Trace(made.close()), "imbalance")
     by_wait = "waits longer for threads in pthread_cond_wait in main, which take longer in solve, than the others"
     assert found.text.startswith(f"rank 1 {by_wait if wait != 'work' else 'takes longer in work in main than'}")
+
+
+def test_threads_that_call_mpi(tmp_path: Path) -> None:
+    """Thread t of rank 0 sends to thread t of rank 1; thread 1 of rank 0 works 300 ns longer before."""
+    made = Foreign(tmp_path)
+    for thread, late in enumerate((100, 400)):
+        sent, got = ("MpiSend", 1, 0, thread, 8), ("MpiRecv", 0, 0, thread, 8)
+        send = [(late, "Enter", 1), (late, *sent), (late + 5, "Leave", 1)]
+        receive = [(100, "Enter", 2), (late + 5, *got), (late + 5, "Leave", 2)]
+        for rank, each in enumerate((send, receive)):
+            made.events(2 * rank + thread, [(0, "Enter", 0), *each, (500, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(groups=2, length=500)
+    for location in range(4):
+        made.location(location, group=location // 2)
+    mpi = _otf2.PARADIGM_MPI.value
+    for row, (name, paradigm) in enumerate({"stream": 1, "MPI_Send": mpi, "MPI_Recv": mpi}.items()):
+        made.region(row, name, 1, paradigm)
+    made.define("Group", 0, "", 4, mpi, 0, [0, 2])
+    made.define("Group", 1, "", 5, mpi, 0, [0, 1])
+    made.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    found = told(Trace(made.close()), "imbalance")
+    assert (found.loss_ns, found.culprit) == (300, "rank 0, thread 1, stream")
 
 
 def test_waits_for_a_condition(tmp_path: Path) -> None:

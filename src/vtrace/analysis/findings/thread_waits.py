@@ -297,16 +297,20 @@ def _forks(barriers: Array, parallel: Array, instance: Array) -> Array:
 
 def _instances(calls: Array) -> Array:
     """(n,) the instance of each call of a barrier: calls of one region and process that are open at the same time, one
-    for each location. calls: sorted by location and begin."""
+    for each location. Of two nested teams that meet in one region, one may leave while the other one waits for a thread
+    of its own. calls: sorted by location and begin."""
     order = np.lexsort((calls["begin"], calls["region"], calls["process"]))
     found = np.zeros(len(calls), np.int64)
-    number, key, first_end, members = -1, (-1, -1), 0, set[int]()
+    number, key, first_end, members = -1, (-1, -1), 0, dict[int, tuple[int, int]]()
     columns = (calls[name][order].tolist() for name in ("process", "region", "begin", "end", "location"))
     for row, process, region, begin, end, location in zip(order.tolist(), *columns, strict=True):
         if (process, region) != key or begin > first_end or location in members:
-            number, key, first_end, members = number + 1, (process, region), end, set()
+            is_new = (process, region) != key or location in members
+            members = {} if is_new else {at: one for at, one in members.items() if one[0] >= begin}
+            number, key, first_end = number + 1, (process, region), min([end, *(one[0] for one in members.values())])
+            found[[at for _, at in members.values()]] = number
         first_end = min(first_end, end)
-        members.add(location)
+        members[location] = end, row
         found[row] = number
     return found
 
