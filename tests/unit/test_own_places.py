@@ -27,6 +27,11 @@ MS = 10**6
 COLL = region("MPI_Coll")
 
 
+def site(names: str) -> str:
+    """The stack of a call that sleeps. names: of the functions around it, with blanks between them."""
+    return " <- ".join(["nanosleep@x.c:1", *(f"{name}@/a/x.c:3" for name in names.split())])
+
+
 def found(
     where: Path,
     phases: list[list[tuple[str, int]]],
@@ -37,7 +42,8 @@ def found(
 ) -> list[Finding]:
     """The findings of kinds of a run whose ranks do one phase after another; in each one every rank sleeps in a
     function for so many ms, then meets all others. last_call: rank 0 makes one more call than
-    the others, after 90 ms. around: the recorded function that does all this."""
+    the others, after 90 ms. around: the recorded functions that
+    do all this."""
     events: dict[int, list[tuple[Any, ...]]] = {rank: [] for rank in range(len(phases[0]))}
     rows: list[tuple[int, int, int, str]] = []
     now = 0
@@ -50,20 +56,21 @@ def found(
             rows += [(rank, now * MS, begin, function)] if function else []
         now = last
     events[0] += [((now + 90) * MS, "Enter", COLL), ((now + 90) * MS, "Leave", COLL)] * last_call
-    path, inside = records.PATH_START, [region(around)] if around else []
+    path, inside = records.PATH_START, [region(name) for name in around.split()]
     for each in inside:
         path = (path ^ each) * records.PATH_FACTOR % 2**64
+    for each in reversed(inside):
         for made in events.values():
             made[:] = [(0, "Enter", each), *made, (now * MS, "Leave", each)]
     anchor = archive(where, events)
-    texts = [f"nanosleep@x.c:1 <- {name}@/a/x.c:3" for name in sorted({row[3] for row in rows})]
+    texts = [site(name) for name in sorted({row[3] for row in rows})]
     table = {
         name: np.array(column, np.uint64)
         for name, column in zip(("location", "from", "to"), zip(*rows, strict=True), strict=False)
     }
     table["ns"] = table["to"] - table["from"]
-    table["site"] = np.array([texts.index(f"nanosleep@x.c:1 <- {row[3]}@/a/x.c:3") for row in rows], np.uint64)
-    for name, value in (("region", inside[0] if inside else UNDEFINED), ("count", 1), ("path", path)):
+    table["site"] = np.array([texts.index(site(row[3])) for row in rows], np.uint64)
+    for name, value in (("region", inside[-1] if inside else UNDEFINED), ("count", 1), ("path", path)):
         table[name] = np.full(len(rows), value, np.uint64)
     identity = sidecar.identity(anchor, Trace(anchor).properties)
     sidecar.write(anchor.parent, *sidecar.BLOCKED, identity, sidecar.SidecarTable(table, {"site": texts}))
@@ -81,10 +88,16 @@ def test_each_rank_takes_longer_in_another_function(around: str, tmp_path: Path)
     ]
 
 
-def test_the_function_inlined_into_a_recorded_one(tmp_path: Path) -> None:
-    phases = [[("solve", 15), ("solve", 45)]] * 15
-    (told,) = found(tmp_path / "a", phases, ("imbalance", "serialisation"), around="work")
-    assert told.culprit == "rank 1, solve (x.c:3, called by work, asleep in nanosleep)"
+@pytest.mark.parametrize(
+    ("stack", "culprit"),
+    [("solve", "solve (x.c:3, called by work, asleep in nanosleep)"),
+     ("work forces", "work (x.c:3, called by forces, asleep in nanosleep)"), ("work", "work in main")],
+)  # fmt: skip
+def test_functions_inlined_into_a_recorded_one(stack: str, culprit: str, tmp_path: Path) -> None:
+    """In work, or between main and work."""
+    phases = [[(stack, 15), (stack, 45)]] * 15
+    (told,) = found(tmp_path / "a", phases, ("imbalance", "serialisation"), around="main work")
+    assert told.culprit == f"rank 1, {culprit}"
 
 
 def test_a_late_rank_that_never_calls_the_function(tmp_path: Path) -> None:

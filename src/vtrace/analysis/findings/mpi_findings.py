@@ -342,13 +342,13 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         alike = {name for name in trace.regions["name"].tolist() if names[-1] in name}
         select = f"path=*{names[-1]}*" if alike == {names[-1]} else select  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
+    verb, longer = ("wait", f"longer for threads in {where}") if for_thread else ("take", f"longer in {where}")
     if not shown and others and (late := _late_threads(facts, delays.paths, cause, others)):
-        where, place, for_thread = f"{f' in {where}' * bool(for_thread)}, which take longer in {late},", late, True
-    elif for_thread:
-        where = f" in {where}"
+        verb, place = "wait", late
+        longer = f"longer for threads{f' in {where}' * bool(for_thread)}, which take longer in {late},"
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
-    text = f"the rank that takes longer in {where} changes: "
-    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, for_thread=bool(for_thread))
+    text = f"the rank that {verb}s {longer} changes: "
+    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, longer=(verb, longer))
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -449,13 +449,12 @@ def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
     return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
 
 
-def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool, for_thread: bool) -> str:
-    """The cause in words, for the loss behind them."""
+def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool, longer: tuple[str, str]) -> str:
+    """The cause in words, for the loss behind them. longer: verb and object of the sentence about an imbalance."""
     culprits = _who(facts, cause.locations)
     if cause.kind == "imbalance":
-        does = "wait{} longer for threads" if for_thread else "take{} longer in "
-        does = does.format("s" * (len(cause.locations) == 1))
-        return f"{culprits} {does}{place} than {_than(facts, paths, cause)}: "
+        does = f"{longer[0]}{'s' * (len(cause.locations) == 1)} {longer[1]}"
+        return f"{culprits} {does} than {_than(facts, paths, cause)}: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
         if _others_do_io(facts, cause):

@@ -422,18 +422,23 @@ class RunFacts:
         return longer_sleep(self.blocked, ns, locations, others, difference=difference)
 
     def inner_sleep(
-        self, paths: Table, path: int, locations: Sequence[int], others: Sequence[int]
+        self, paths: Table, path: int, locations: Sequence[int], others: Sequence[int], *, inside: Array | None = None
     ) -> SleepingCall | None:
         """longer_sleep in the code of a path, if this tells more than the path: a path may name no function, and other
-        functions may be inlined into the one that it names."""
+        functions may be inlined into the one that it names. inside: (paths,) bool, the paths with this code; None:
+        those with the same names."""
         hides = hides_code(self.trace, paths, path)
         if not hides and self.path_class(path, paths) != USER:
             return None
         names = self.names(path, paths)
-        call = self.longer_sleep(self.paths_named(names), locations, others)
+        inside = self.paths_named(names) if inside is None else inside
+        call = self.longer_sleep(inside, locations, others)
         if hides or not call:
             return call
-        return None if bare_name(call.function) in names[-1] else call.inside(names[-1])
+        if bare_name(call.function) not in names[-1]:
+            return call.inside(names[-1])
+        around = names[-2] if len(names) > 1 else ""  # if the caller is another one, it is inlined into this
+        return call if call.caller and bare_name(call.callers[-1]) not in around else None
 
     def longest_sleep(
         self, inside: Array, locations: Sequence[int], others: Sequence[int]

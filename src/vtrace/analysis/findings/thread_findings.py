@@ -86,7 +86,8 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     hidden = is_body(facts.trace, facts.paths, row)
     if hidden and (slept := sleep_of_partners(facts, waits, path) or _sleep_in_tasks(facts, threads)):
         return slept.text
-    if others and (slept := facts.inner_sleep(facts.paths, row, culprits, others)):
+    same = within & (regions == region)  # the first thread has more functions around it
+    if others and (slept := facts.inner_sleep(facts.paths, row, culprits, others, inside=same)):
         return slept.text
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(row), culprits or threads.tolist(), others)):
         return sampled.text
@@ -201,7 +202,9 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
         culprit, until = culprits_text(facts.trace, culprits), facts.call_text(waits.paths, path)
         several, slept = len(early) > 1, sleep_of_partners(facts, waits, path)
         lead = f"{'together ' * several}{loss} before "
-        text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"
+        who, processes = locations_text(facts.trace, early), facts.trace.places.process[early]
+        who = f"threads of {who}" if len({*processes.tolist()}) > 1 else who
+        text = f"{who} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
             longer = facts.longer_place(culprits, others) if others else slept.text if slept else ""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from vtrace.analysis.findings.lock_waits import (
     retried,
     table,
 )
+from vtrace.analysis.findings.mpi_wait_times import waited_in_mpi_between
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER
@@ -135,10 +137,16 @@ class ThreadWaits(SyncCalls[Table]):
         found = [barriers, *of_blocks, joins, early, of_single, conditions]
         return found, KINDS, paths
 
-    def with_idle_threads(self, facts: RunFacts) -> Table:
+    def with_idle_threads(self, facts: RunFacts, call_waits: Callable[[], Table] | None = None) -> Table:
         """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain; its
-        note `meanwhile` has the sleep of late partners (late_partners.by_region). facts: from the same pass."""
+        note `meanwhile` has the sleep of late partners (late_partners.by_region). facts: from the same pass.
+        call_waits: gives the waits in MPI; waits in barriers are without the time in which the partner waits there."""
         found, kinds, paths = self.waits()
+        if call_waits and np.any(facts.parallel & facts.waits_in_mpi[facts.paths["region"]]):
+            between = partial(waited_in_mpi_between, call_waits())
+            for waits in found:
+                if np.isin(waits.kind, _FOR_ALL).all():
+                    waits.time -= _explained(facts, waits, between)
         for waits in found:
             waits.processor_ns = _explained(facts, waits, facts.waited_between)
             if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
