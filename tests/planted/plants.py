@@ -353,6 +353,41 @@ def _of_inlined() -> Iterator[Plant]:
         )
 
 
+def _combined() -> Iterator[Plant]:
+    """The properties of combined_plants.* and pool_of_rank.cpp: threads, pools and helpers in MPI programs. The words
+    are functions, which the compiler inlines."""
+    steps, run, held = 20, ("run",), ("locks", "cc locks")
+    longer, threads = partial(Cause, kind="imbalance"), partial(Cause, kind="omp_imbalance")
+    in_c, in_python = "combined_plants.c", "combined_plants.py"
+    cells = partial(longer, culprits=(1,), loss=0.010 * steps)
+    packs = partial(threads, culprits=(0,), loss=3 * 0.010 * steps)
+    tasks = threads(words="idle (", loss=0.026 * steps * 2)
+    master = partial(threads, loss=2 * 0.012 * steps * 2)
+    late_job = longer(words="which take longer in convolve", culprits=(0,), loss=0.020 * steps)
+    rows: list[tuple[str, int, Cause | None, tuple[str, ...], str]] = [
+        ("called_by_pointer", 4, longer(words="react", culprits=(1,), loss=0.015 * steps * 3), (*run, "cc"), in_c),
+        ("two_causes", 4, longer(words="called by forces", culprits=(0,), loss=0.020 * steps * 3), run, in_c),
+        ("uneven_cells", 2, cells(words="called by cell"), run, in_c),
+        ("uneven_cells", 2, cells(words="idle ("), ("cc",), in_c),  # vtrace-cc does not inline idle, and has no samples
+        ("threads_call_mpi", 2, packs(words="called by pack"), run, in_c),
+        ("threads_call_mpi", 2, packs(words="idle (", thread="Thread 1"), ("cc",), in_c),
+        ("in_taskwait", 2, tasks, (*run, "cc"), in_c),
+        ("nested_teams", 2, threads(words="!$omp parallel"), (*run, "cc"), in_c),
+        ("master_packs", 2, master(words="called by pack_halo"), run, in_c),
+        ("master_packs", 2, master(words="idle ("), ("cc",), in_c),
+        ("held_for_statistics", 2, Cause(kind="lock", words="in update_statistics"), held, in_c),
+        ("healthy_cells", 2, None, (*run, "cc"), in_c),
+        ("late_job", 2, late_job, (*run, "cc"), "pool_of_rank.cpp"),
+        ("one_loads", 4, Cause(kind="imbalance slow_iterations", words="load_frame", culprits=(0,)), run, in_python),
+        ("late_item", 2, longer(words="transform", culprits=(1,), loss=0.030 * 15), run, in_python),
+    ]
+    for name, ranks, cause, modes, program in rows:
+        yield Plant(
+            name=f"{name} combined", words=(name,), cause=cause, modes=modes, ranks=ranks, program=program,
+            mpi="mpich-wheel" if program.endswith(".py") else "mpich", threads=3 if program == in_c else 0,
+        )  # fmt: skip
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -390,4 +425,5 @@ PLANTS: tuple[Plant, ...] = (
     *_of_teams(4),
     *_of_teams(2, computes=True),
     *_of_inlined(),
+    *_combined(),
 )

@@ -521,6 +521,8 @@ def test_a_late_thread_for_which_other_ranks_wait_is_one_finding() -> None:
     text = "rank 1 waits longer for threads in !$omp barrier than the others: 900 ns of waiting in MPI_Barrier (a.c:4)"
     late = Finding("imbalance", 900, 0.3, text, callpath=path, ranks=(0, 2), culprit="rank 1, !$omp barrier")
     other = Finding("imbalance", 900, 0.3, text, callpath=("main", "work"), ranks=(0, 2), culprit="rank 1, work")
+    (both,) = joined([threads[0], Finding("imbalance", 900, 0.3, text, culprit=threads[0].culprit)])
+    assert both.loss_ns == 1300
     first, *rest = joined([*threads, late, other])
     assert rest == [threads[1], other]
     assert first.text == "most for it; other ranks wait for it, too: 900 ns of waiting in MPI_Barrier (a.c:4)"

@@ -27,12 +27,23 @@ MS = 10**6
 COLL = region("MPI_Coll")
 
 
+def site(names: str) -> str:
+    """The stack of a call that sleeps. names: of the functions around it, with blanks between them."""
+    return " <- ".join(["nanosleep@x.c:1", *(f"{name}@/a/x.c:3" for name in names.split())])
+
+
 def found(
-    where: Path, phases: list[list[tuple[str, int]]], kinds: tuple[str, ...], *, last_call: bool = False
+    where: Path,
+    phases: list[list[tuple[str, int]]],
+    kinds: tuple[str, ...],
+    *,
+    last_call: bool = False,
+    around: str = "",
 ) -> list[Finding]:
     """The findings of kinds of a run whose ranks do one phase after another; in each one every rank sleeps in a
     function for so many ms, then meets all others. last_call: rank 0 makes one more call than
-    the others, after 90 ms."""
+    the others, after 90 ms. around: the recorded functions that
+    do all this."""
     events: dict[int, list[tuple[Any, ...]]] = {rank: [] for rank in range(len(phases[0]))}
     rows: list[tuple[int, int, int, str]] = []
     now = 0
@@ -45,29 +56,48 @@ def found(
             rows += [(rank, now * MS, begin, function)] if function else []
         now = last
     events[0] += [((now + 90) * MS, "Enter", COLL), ((now + 90) * MS, "Leave", COLL)] * last_call
+    path, inside = records.PATH_START, [region(name) for name in around.split()]
+    for each in inside:
+        path = (path ^ each) * records.PATH_FACTOR % 2**64
+    for each in reversed(inside):
+        for made in events.values():
+            made[:] = [(0, "Enter", each), *made, (now * MS, "Leave", each)]
     anchor = archive(where, events)
-    texts = [f"nanosleep@x.c:1 <- {name}@/a/x.c:3" for name in sorted({row[3] for row in rows})]
+    texts = [site(name) for name in sorted({row[3] for row in rows})]
     table = {
         name: np.array(column, np.uint64)
         for name, column in zip(("location", "from", "to"), zip(*rows, strict=True), strict=False)
     }
     table["ns"] = table["to"] - table["from"]
-    table["site"] = np.array([texts.index(f"nanosleep@x.c:1 <- {row[3]}@/a/x.c:3") for row in rows], np.uint64)
-    for name, value in (("region", UNDEFINED), ("count", 1), ("path", records.PATH_START)):
+    table["site"] = np.array([texts.index(site(row[3])) for row in rows], np.uint64)
+    for name, value in (("region", inside[-1] if inside else UNDEFINED), ("count", 1), ("path", path)):
         table[name] = np.full(len(rows), value, np.uint64)
     identity = sidecar.identity(anchor, Trace(anchor).properties)
     sidecar.write(anchor.parent, *sidecar.BLOCKED, identity, sidecar.SidecarTable(table, {"site": texts}))
     return [one for one in Trace(anchor).diagnosis(Selection()).findings if one.kind in kinds]
 
 
-def test_each_rank_takes_longer_in_another_function(tmp_path: Path) -> None:
+@pytest.mark.parametrize("around", ["", "main"])
+def test_each_rank_takes_longer_in_another_function(around: str, tmp_path: Path) -> None:
     """Rank 1 takes 30 ms more in solve, rank 0 15 ms more in output."""
     phases = [[("solve", 15), ("solve", 45)], [("output", 20), ("output", 5)]] * 15
-    told = found(tmp_path / "a", phases, ("imbalance", "serialisation"))
+    told = found(tmp_path / "a", phases, ("imbalance", "serialisation"), around=around)
     assert [(one.kind, one.culprit, one.loss_ns) for one in told] == [
         ("imbalance", "rank 1, solve (x.c:3, asleep in nanosleep)", 15 * 30 * MS),
         ("imbalance", "rank 0, output (x.c:3, asleep in nanosleep)", 15 * 15 * MS),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stack", "culprit"),
+    [("solve", "solve (x.c:3, called by work, asleep in nanosleep)"),
+     ("work forces", "work (x.c:3, called by forces, asleep in nanosleep)"), ("work", "work in main")],
+)  # fmt: skip
+def test_functions_inlined_into_a_recorded_one(stack: str, culprit: str, tmp_path: Path) -> None:
+    """In work, or between main and work."""
+    phases = [[(stack, 15), (stack, 45)]] * 15
+    (told,) = found(tmp_path / "a", phases, ("imbalance", "serialisation"), around="main work")
+    assert told.culprit == f"rank 1, {culprit}"
 
 
 def test_a_late_rank_that_never_calls_the_function(tmp_path: Path) -> None:

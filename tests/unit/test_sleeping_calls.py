@@ -80,10 +80,15 @@ OF_SEVERAL = "sem_wait for another process@nptl/sem_wait.c:25 <- take@/a/x.c:3"
 
 
 def asleep(
-    where: Path, *sites: str, region: str = "main", paradigm: int = COMPILER, until: tuple[int, ...] = ()
+    where: Path,
+    *sites: str,
+    region: str = "main",
+    paradigm: int = COMPILER,
+    until: tuple[int, ...] = (),
+    compiled: tuple[str, ...] = (),
 ) -> Trace:
     """A process whose threads each sleep in a call from 100 to 900 ms of 1 s. region: the recorded function. until: the
-    ends (ms) of the sleep of the threads, if they differ."""
+    ends (ms) of the sleep of the threads, if they differ. compiled: more functions, of vtrace-cc."""
     made, ms = Foreign(where), 10**6
     for thread in range(len(sites)):
         made.events(thread, [(0, "Enter", 0), (1000 * ms, "Leave", 0)])
@@ -92,6 +97,8 @@ def asleep(
     for thread in range(len(sites)):
         made.location(thread)
     made.region(0, region, _otf2.REGION_ROLE_FUNCTION.value, paradigm)
+    for row, name in enumerate(compiled, 1):
+        made.region(row, name, _otf2.REGION_ROLE_FUNCTION.value, COMPILER)
     anchor = made.close()
     texts = sorted({*sites})
     columns = {"from": 100 * ms, "to": 900 * ms, "ns": 800 * ms, "region": 0, "count": 1, "path": 0}
@@ -144,6 +151,14 @@ def test_processes_without_records(tmp_path: Path, region: str, is_told: bool) -
     """A process waits for another one, of which nothing is known."""
     told = asleep(tmp_path, "", region=region, paradigm=_otf2.PARADIGM_NONE.value).diagnosis(Selection()).to_record
     assert ("thread 0 waits 800 ms for processes of which nothing was recorded" in told) == is_told
+
+
+@pytest.mark.parametrize("compiled", [(), ("serve",)], ids=["plain", "vtrace-cc"])
+def test_what_records_a_process(tmp_path: Path, compiled: tuple[str, ...]) -> None:
+    """A program of vtrace-cc may start processes whose functions are inlined."""
+    none = _otf2.PARADIGM_NONE.value
+    told = asleep(tmp_path, "", region="waitpid", paradigm=none, compiled=compiled).diagnosis(Selection()).to_record
+    assert told.endswith("inlined functions __attribute__((noinline))") == bool(compiled)
 
 
 def test_started_processes_without_records(tmp_path: Path) -> None:

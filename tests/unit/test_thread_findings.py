@@ -361,6 +361,38 @@ def test_the_first_thread_waits_for_a_lock_of_python(caller: str, kinds: list[st
         assert one.text.startswith("thread 0 waits 500 ns for the lock of Lock.acquire in get (x.py:7), once; thread 1")
 
 
+def test_what_the_first_thread_does_before_a_barrier(tmp_path: Path) -> None:
+    """All threads sleep 300 ns in inner, in a body that the first thread enters from main; it then packs for 100 ns."""
+    made, body, rows = Foreign(tmp_path), 3, []
+    for thread, around in enumerate(((0, 2), (2,))):
+        met = 400 if thread == 0 else 300
+        events: list[Event] = [(0, "Enter", each) for each in (*around, body)]
+        events += [(met, "Enter", 1), (400, "Leave", 1)]
+        made.events(thread, [*events, *((500, "Leave", each) for each in (body, *reversed(around)))])
+        rows.append((thread, 0, 300, "nanosleep@x.c:1 <- inner@/a/x.c:3", (*around, body)))
+        rows += [(0, 300, 400, "nanosleep@x.c:1 <- pack@/a/x.c:5", (*around, body))] * (thread == 0)
+    made.begin_definitions()
+    made.machine(length=500)
+    for thread in range(2):
+        made.location(thread)
+    for row, (name, role) in enumerate({"main": 1, "!$omp barrier": BARRIER, "!$omp parallel": PARALLEL}.items()):
+        made.region(row, name, role, OPENMP if row else 1)
+    made.region(body, "main._omp_fn.0")
+    found = told(asleep(made.close(), *rows), "omp_imbalance")
+    assert found.text.endswith("for thread 0, which has more work in pack (x.c:5, asleep in nanosleep)")
+
+
+def test_barriers_of_nested_teams(tmp_path: Path) -> None:
+    """Threads 0 and 2 meet at 100 ns, threads 1 and 3 in the same region: thread 1 waits from 100 to 400 ns."""
+    calls = {0: (100, 103), 1: (101, 400), 2: (102, 103), 3: (400, 401)}
+    events: dict[int, list[Event]] = {
+        thread: [(0, "Enter", 0), (begin, "Enter", 1), (end, "Leave", 1), (500, "Leave", 0)]
+        for thread, (begin, end) in calls.items()
+    }
+    found = told(threads(tmp_path, events, "!$omp barrier", BARRIER, OPENMP), "omp_imbalance")
+    assert (found.loss_ns, found.culprit) == (2 + 299, "thread 3")
+
+
 def test_who_lets_the_signaller_wait(tmp_path: Path) -> None:
     """Thread 2 waits from 100 to 600 ns for thread 0, which waits for thread 1 until 590 ns."""
     site = "loop@/home/a/x.c:7"
@@ -397,7 +429,54 @@ def test_the_threads_that_let_a_rank_be_late(wait: str, tmp_path: Path) -> None:
     made.define("Comm", 0, "world", 1, UNDEFINED, 0)
     found = told(Trace(made.close()), "imbalance")
     by_wait = "waits longer for threads in pthread_cond_wait in main, which take longer in solve, than the others"
+    assert "  " not in found.text
     assert found.text.startswith(f"rank 1 {by_wait if wait != 'work' else 'takes longer in work in main than'}")
+
+
+def test_threads_that_call_mpi(tmp_path: Path) -> None:
+    """Thread t of rank 0 sends to thread t of rank 1; thread 1 of rank 0 works 300 ns longer before."""
+    made = Foreign(tmp_path)
+    for thread, late in enumerate((100, 400)):
+        sent, got = ("MpiSend", 1, 0, thread, 8), ("MpiRecv", 0, 0, thread, 8)
+        send = [(late, "Enter", 1), (late, *sent), (late + 5, "Leave", 1)]
+        receive = [(100, "Enter", 2), (late + 5, *got), (late + 5, "Leave", 2)]
+        for rank, each in enumerate((send, receive)):
+            made.events(2 * rank + thread, [(0, "Enter", 0), *each, (500, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(groups=2, length=500)
+    for location in range(4):
+        made.location(location, group=location // 2)
+    mpi = _otf2.PARADIGM_MPI.value
+    for row, (name, paradigm) in enumerate({"stream": 1, "MPI_Send": mpi, "MPI_Recv": mpi}.items()):
+        made.region(row, name, 1, paradigm)
+    made.define("Group", 0, "", 4, mpi, 0, [0, 2])
+    made.define("Group", 1, "", 5, mpi, 0, [0, 1])
+    made.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    found = told(Trace(made.close()), "imbalance")
+    assert (found.loss_ns, found.culprit) == (300, "rank 0, thread 1, stream")
+
+
+def test_a_thread_that_waits_in_mpi_lets_its_team_wait(tmp_path: Path) -> None:
+    """On rank 1 thread 1 waits in a barrier from 0 to 405 ns for thread 0, which waits 300 of them for rank 0."""
+    made = Foreign(tmp_path)
+    made.events(0, [(0, "Enter", 0), (400, "Enter", 1), (400, "MpiSend", 1, 0, 0, 8), (405, "Leave", 1),
+                    (500, "Leave", 0)])  # fmt: skip
+    made.events(1, [(0, "Enter", 4), (100, "Enter", 2), (405, "MpiRecv", 0, 0, 0, 8), (405, "Leave", 2),
+                    (405, "Enter", 3), (406, "Leave", 3), (500, "Leave", 4)])  # fmt: skip
+    made.events(2, [(0, "Enter", 4), (0, "Enter", 3), (406, "Leave", 3), (500, "Leave", 4)])
+    made.begin_definitions()
+    made.machine(groups=2, length=500)
+    for location, group in enumerate((0, 1, 1)):
+        made.location(location, group=group)
+    mpi = _otf2.PARADIGM_MPI.value
+    for row, (name, paradigm) in enumerate({"main": 1, "MPI_Send": mpi, "MPI_Recv": mpi}.items()):
+        made.region(row, name, 1, paradigm)
+    made.region(3, "!$omp barrier", BARRIER, OPENMP)
+    made.region(4, "!$omp parallel", PARALLEL, OPENMP)
+    made.define("Group", 0, "", 4, mpi, 0, [0, 1])
+    made.define("Group", 1, "", 5, mpi, 0, [0, 1])
+    made.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    assert told(Trace(made.close()), "omp_imbalance").loss_ns == 405 - 300
 
 
 def test_waits_for_a_condition(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def diagnose(
     iterations = iterations_of(facts, iteration, asked.calls)
     diagnosis = Diagnosis(
         facts=facts,
-        thread_waits=asked.threads.with_idle_threads(facts),
+        thread_waits=asked.threads.with_idle_threads(facts, mpi.call_waits if mpi else None),
         lock_waits=asked.threads.lock_waits,
         io_waits=asked.files.answer(),
         mpi=mpi,

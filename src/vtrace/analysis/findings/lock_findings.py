@@ -15,6 +15,7 @@ from vtrace.analysis.findings.finding import BOUND, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import explains, slept_meanwhile
 from vtrace.analysis.findings.lock_waits import has_sites
+from vtrace.analysis.findings.mpi_wait_times import waited_in_mpi_between
 from vtrace.analysis.findings.run_facts import RunFacts, locations_text
 from vtrace.analysis.findings.sleeping_calls import (
     INTERPRETER_LOCK,
@@ -226,17 +227,10 @@ def _without_mpi(diagnosis: Diagnosis, single: Table) -> Table:
     """Single waits without the time in which the signaller waits in MPI: other findings tell for whom."""
     if not diagnosis.mpi or not single.rows:
         return single
-    of_mpi, until, left = diagnosis.mpi.call_waits(), single["begin"] + single["time_ns"], single["time_ns"].copy()
-    for location in np.unique(single["partner"]).tolist():
-        mine, theirs = single["partner"] == location, of_mpi.take(of_mpi["location"] == location)
-        theirs = theirs.take(np.argsort(theirs["begin"], kind="stable"))
-        ends = np.stack([theirs["begin"], theirs["begin"] + theirs["time_ns"]], 1).ravel()
-        times = np.maximum.accumulate(np.append(0, ends))
-        sums = np.cumsum(np.diff(times, prepend=0) * (np.arange(len(times)) % 2 == 0))
-        waited = (np.interp(at[mine], times, sums) for at in (until, single["begin"]))
-        left[mine] -= np.rint(np.subtract(*waited)).astype(np.int64)
-    single = Table({**single, "time_ns": left}, **single.notes)
-    return single.take(left > 0)
+    begin, until = single["begin"], single["begin"] + single["time_ns"]
+    in_mpi = waited_in_mpi_between(diagnosis.mpi.call_waits(), single["partner"], begin, until)
+    left = single["time_ns"] - np.rint(in_mpi).astype(np.int64)
+    return Table({**single, "time_ns": left}, **single.notes).take(left > 0)
 
 
 def _is_lock(calls: _Calls, mine: Table) -> bool:

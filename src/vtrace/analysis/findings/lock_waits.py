@@ -240,8 +240,11 @@ def _by_first_signaller(waits: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         for _ in range(len(of)):
             ends = of.get(by[partner], [])
             last = bisect_right(ends, (until, len(waits)))
-            meanwhile = [one for one in ends[max(0, last - _HOLDS) : last] if one[0] > since]
-            lengths = [(end - max(since, waits[number][begin]), end, number) for end, number in meanwhile]
+            lengths = [
+                (end - max(since, waits[number][begin]), end, number)
+                for end, number in ends[max(0, last - _HOLDS) : last]
+                if end > since
+            ]
             length, end, number = max(lengths, default=(0, 0, 0))
             if 2 * length < row[time]:
                 break

@@ -18,7 +18,14 @@ from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_in_turn
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
-from vtrace.analysis.findings.run_facts import RunFacts, callers_text, hides_code, is_unnamed, ranks_text
+from vtrace.analysis.findings.run_facts import (
+    RunFacts,
+    callers_text,
+    hides_code,
+    is_unnamed,
+    locations_text,
+    ranks_text,
+)
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
@@ -151,7 +158,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers = diagnosis.facts, _without_recursion(diagnosis.facts, diagnosis.mpi)
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
-    causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.masters) > 1 else ()
+    causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.in_mpi) > 1 else ()
     for cause in _by_culprit(facts, causes, answers, places, pool=pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
@@ -186,7 +193,7 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         part = _possible_part(facts, path, delays, at, delays_ns=fsum(time[rows]))
         by = part * np.bincount(of, time[rows])
         inside = facts.paths_named(facts.names(path, delays.paths))
-        waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.masters) - 1))
+        waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.in_mpi) - 1))
         own = by - waited
         own = own if own.any() else by
         is_culprit = own >= max(_CULPRIT * own.sum(), _AS_GUILTY * own.max())
@@ -219,7 +226,7 @@ def _possible_part(facts: RunFacts, path: int, delays: Table, at: Array, *, dela
     inside = facts.paths_named(facts.names(path, delays.paths))
     if facts.path_class(path, delays.paths) in (MPI, IO):  # such calls delay others by their whole time
         inside = outermost(facts.paths["parent"], inside) > 0
-    most = (len(facts.masters) - 1) * float(facts.spent_in(inside)[at].sum())
+    most = (len(facts.in_mpi) - 1) * float(facts.spent_in(inside)[at].sum())
     return min(1.0, most / delays_ns) if most else 1.0
 
 
@@ -244,22 +251,23 @@ def _by_culprit(
 
 
 def _by_place(facts: RunFacts, causes: Iterable[_Cause], answers: MpiAnswers, places: _WaitPlaces) -> Iterator[_Cause]:
-    """The causes with their kinds. Functions outside of recorded calls in which different culprits take longer are a
-    cause each, if all ranks meet in the waits, or the culprits are few: many may pass work on from one to the next. A
-    culprit that takes longer in none of them is left out."""
+    """The causes with their kinds. Functions inside of a path that names none in which different culprits take longer
+    are a cause each, if all ranks meet in the waits, or the culprits are few: many may pass work on from one to the
+    next. A culprit that takes longer in none of them is left out."""
     for cause in causes:
         cause.kind = _kind(facts, cause, answers.delays)
         if cause.kind == "imbalance":
             cause.locations = _as_long(facts, cause, answers, places)
-        if cause.path > 0 or len(cause.locations) < 2:
+        if len(cause.locations) < 2 or not hides_code(facts.trace, answers.delays.paths, cause.path):
             yield cause
             continue
         least = _CULPRIT * sum(cause.delays_ns.values())
-        own = own_places(facts, {row: max(least, cause.delays_ns.get(row, 0)) for row in cause.locations})
+        names = facts.names(cause.path, answers.delays.paths)
+        own = own_places(facts, names, {row: max(least, cause.delays_ns.get(row, 0)) for row in cause.locations})
         teams = by_place(own)
         if cause.kind == "imbalance" and len(teams) == 1:
             cause.locations = teams[0]
-        few = len(cause.locations) <= _FEW * len(facts.masters)
+        few = len(cause.locations) <= _FEW * len(facts.in_mpi)
         apart = few or places.of_meetings(cause.waits_ns)
         in_parts = len(teams) > 1 and len(own) == len(cause.locations) and apart
         yield from _parts(cause, teams, own, answers.delays, places=places) if in_parts else [cause]
@@ -283,7 +291,7 @@ def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitP
     waits for them: they wait for the culprits. Ranks that meet in another communicator do not."""
     delays, waits = answers.delays, answers.waits
     spent = facts.spent_in(facts.paths_named(facts.names(cause.path, delays.paths)))
-    masters = [*facts.masters.values()]
+    masters = facts.in_mpi
     least = spent[masters].min()
     longest = spent[cause.locations].mean() - least
     culprits = {*cause.locations}
@@ -297,8 +305,8 @@ def _as_long(facts: RunFacts, cause: _Cause, answers: MpiAnswers, places: _WaitP
 def _kind(facts: RunFacts, cause: _Cause, delays: Table) -> str:
     """The kind of finding about a cause."""
     if _is_io(facts, delays.paths, cause.path):
-        return "io_by_few_ranks" if len(cause.locations) < len(facts.masters) else "serialisation"
-    everybody = not _without(facts.masters.values(), cause.locations)
+        return "io_by_few_ranks" if len(cause.locations) < len(facts.in_mpi) else "serialisation"
+    everybody = not _without(facts.in_mpi, cause.locations)
     loss = cause.loss - cause.processor_ns
     in_turn = everybody or _excess(facts, facts.names(cause.path, delays.paths)) < _UNEVEN * loss
     return "serialisation" if in_turn else "imbalance"
@@ -312,13 +320,13 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
     names, is_io = facts.names(cause.path, delays.paths), _is_io(facts, delays.paths, cause.path)
-    culprits = ranks_text(trace, cause.locations)
+    culprits = _who(facts, cause.locations)
     place, source = facts.call_text(delays.paths, cause.path), facts.source(cause.path, delays.paths)
-    others = _without(facts.masters.values(), cause.locations) * (cause.kind == "imbalance")
+    others = _without(facts.in_mpi, cause.locations) * (cause.kind == "imbalance")
     asleep: Place | None = cause.place
-    if not (asleep or is_io) and hides_code(trace, delays.paths, cause.path):
-        asleep = facts.longer_sleep(facts.paths_named(names), cause.locations, others)
-        if asleep and cause.kind == "serialisation":
+    if not (asleep or is_io):
+        asleep = facts.inner_sleep(delays.paths, cause.path, cause.locations, others)
+        if asleep and cause.kind == "serialisation" and hides_code(trace, delays.paths, cause.path):
             asleep = sleep_in_turn(facts, answers.call_waits(), names, cause.locations) or asleep
     for_thread = facts.for_thread[delays.paths["region"][cause.path]]  # samples show the caller of such a wait
     shown, select = asleep, f"region={names[-1]}" if names else ""
@@ -334,13 +342,13 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         alike = {name for name in trace.regions["name"].tolist() if names[-1] in name}
         select = f"path=*{names[-1]}*" if alike == {names[-1]} else select  # with the time in functions that it calls
     where = place + callers_text(trace, delays.paths, cause.path) + _other_places_text(facts, delays.paths, cause)
+    verb, longer = ("wait", f"longer for threads in {where}") if for_thread else ("take", f"longer in {where}")
     if not shown and others and (late := _late_threads(facts, delays.paths, cause, others)):
-        where, place, for_thread = f"{f' in {where}' * bool(for_thread)}, which take longer in {late},", late, True
-    elif for_thread:
-        where = f" in {where}"
+        verb, place = "wait", late
+        longer = f"longer for threads{f' in {where}' * bool(for_thread)}, which take longer in {late},"
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
-    text = f"the rank that takes longer in {where} changes: "
-    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, for_thread=bool(for_thread))
+    text = f"the rank that {verb}s {longer} changes: "
+    text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, longer=(verb, longer))
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
     if is_io:
         evidence = ("diagnose", "--about", "io")
@@ -366,7 +374,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
 def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, shown: Place | None) -> bool:
     """True if all ranks work at once in the place of a cause and then meet, but not always the same one takes longer.
     shown: the place outside of recorded calls. Waits for a processor change ranks, too."""
-    masters, paths = [*facts.masters.values()], answers.delays.paths
+    masters, paths = facts.in_mpi, answers.delays.paths
     is_own = cause.processor_ns <= _MOSTLY * cause.loss and places.of_meetings(cause.waits_ns)
     if not is_own or facts.path_class(cause.path, paths) in (IO, MPI):
         return False
@@ -388,11 +396,11 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
     inside = facts.paths_named(facts.names(cause.path, delays.paths))
     found = cause.culprits_ns
     if cause.place:
-        others, waited = _without(facts.masters.values(), cause.locations), pool.waited_in(inside)
+        others, waited = _without(facts.in_mpi, cause.locations), pool.waited_in(inside)
         more = float(waited[cause.locations].mean() - waited[others].mean())
         found = min(cause.loss, round(max(0.0, more) * len(others)))
     elif cause.kind == "imbalance" and _are_selected(facts, cause.locations):
-        others, spent = _without(facts.masters.values(), cause.locations), facts.spent_in(inside)
+        others, spent = _without(facts.in_mpi, cause.locations), facts.spent_in(inside)
         cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
         found = facts.of_processor(
             cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
@@ -409,8 +417,16 @@ def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: A
     longer = [row for row in cause.locations if spent[row] > usual]
     equal = _without(cause.locations, longer) if longer else []
     cause.locations = _without(cause.locations, equal)
-    waiting = len(facts.masters) - 1
+    waiting = len(facts.in_mpi) - 1
     return round(sum(pool.take_of_mpi(row, cause.delays_ns.get(row, 0) / waiting) * waiting for row in equal))
+
+
+def _who(facts: RunFacts, locations: list[int]) -> str:
+    """Locations in a sentence: ranks, or threads if others than the first thread of a rank call MPI."""
+    masters = {*facts.masters.values()}
+    return (
+        ranks_text(facts.trace, locations) if masters.issuperset(locations) else locations_text(facts.trace, locations)
+    )
 
 
 def _without(locations: Iterable[int], left_out: Iterable[int]) -> list[int]:
@@ -433,13 +449,12 @@ def _others_do_io(facts: RunFacts, cause: _Cause) -> bool:
     return int(theirs.sum()) >= _CULPRIT * int(n["exclusive"].sum())
 
 
-def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool, for_thread: bool) -> str:
-    """The cause in words, for the loss behind them."""
-    culprits = ranks_text(facts.trace, cause.locations)
+def _sentence(facts: RunFacts, paths: Table, cause: _Cause, place: str, *, is_io: bool, longer: tuple[str, str]) -> str:
+    """The cause in words, for the loss behind them. longer: verb and object of the sentence about an imbalance."""
+    culprits = _who(facts, cause.locations)
     if cause.kind == "imbalance":
-        does = "wait{} longer for threads" if for_thread else "take{} longer in "
-        does = does.format("s" * (len(cause.locations) == 1))
-        return f"{culprits} {does}{place} than {_than(facts, paths, cause)}: "
+        does = f"{longer[0]}{'s' * (len(cause.locations) == 1)} {longer[1]}"
+        return f"{culprits} {does} than {_than(facts, paths, cause)}: "
     if cause.kind == "io_by_few_ranks":
         do = "does" if len(cause.locations) == 1 else "do"
         if _others_do_io(facts, cause):
@@ -473,11 +488,11 @@ def _late_threads(facts: RunFacts, paths: Table, cause: _Cause, others: list[int
 def _than(facts: RunFacts, paths: Table, cause: _Cause) -> str:
     """The ranks that take less time in the place of an imbalance. Others may take as long: nobody waits for them."""
     spent = facts.spent_in(facts.paths_named(facts.names(cause.path, paths)))
-    others = _without(facts.masters.values(), cause.locations)
+    others = _without(facts.in_mpi, cause.locations)
     least = spent[others].min() if others else 0
     most = least + _AS_LONG * (spent[cause.locations].mean() - least)
     less = [row for row in others if spent[row] < most]
-    return "the others" if cause.place or len(less) in (0, len(others)) else ranks_text(facts.trace, less)
+    return "the others" if cause.place or len(less) in (0, len(others)) else _who(facts, less)
 
 
 def _other_places_text(facts: RunFacts, paths: Table, cause: _Cause) -> str:
@@ -512,7 +527,7 @@ def _with_clock_doubt(finding: Finding, waits: Table, rows: Array, clocks: Clock
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
     differences to the longest. Time in which a process waits for its own threads counts, since others wait for it."""
-    times = facts.work(names)[[*facts.masters.values()]]
+    times = facts.work(names)[facts.in_mpi]
     return int((times.max() - times).sum())
 
 
@@ -566,7 +581,7 @@ def _other_wait(facts: RunFacts, waits: Table, rows: Array, kind: str, *, path: 
     words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
     partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
     certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
-    culprit = ranks_text(facts.trace, partners) if partners else ""
+    culprit = _who(facts, partners) if partners else ""
     text = words.format(place=place, loss=span(loss))
     waiting = np.unique(waits["location"][rows]).tolist()
     late, apart = kind == "mpi_latereceiver", not {*partners} & {*waiting}

@@ -35,13 +35,14 @@ def explains(finding: Finding, other: Finding) -> bool:
 
 
 def joined(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings. A process that waits for its own thread is late for others: these two losses are one finding."""
+    """The findings. A process that waits for its own thread is late for others: these two losses are one finding, as
+    are those of a thread that is late in both."""
     found = [*findings]
     for late in [each for each in findings if each.kind == "imbalance"]:
         of_rank = late.culprit.split(",")[0]
         for row, each in enumerate(found):
             is_same = each.callpath == late.callpath and each.culprit.split(",")[0] == of_rank
-            if each.kind in _OF_THREADS and is_same:
+            if each.kind in _OF_THREADS and (is_same or each.culprit == late.culprit):
                 found[row] = _with_others(each, late)
                 found.remove(late)
                 break

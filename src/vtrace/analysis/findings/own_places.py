@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The functions in which each of some locations takes longer than all others, outside of recorded calls."""
+"""The functions in which each of some locations takes longer than all others, in a call path that names none."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _EXPLAINS = 0.4
 """The least share of a location's delays that its longer time in a function explains."""
 
 
-def own_places(facts: RunFacts, delays_ns: dict[int, float]) -> dict[int, Place]:
-    """By location its function; without locations whose delays no function explains. delays_ns: ns that all others wait
-    for each location."""
+def own_places(facts: RunFacts, names: tuple[str, ...], delays_ns: dict[int, float]) -> dict[int, Place]:
+    """By location its function in the call path with these names; without locations whose delays no function explains.
+    delays_ns: ns that all others wait for each location."""
     masters = facts.masters.values()
     found = (
-        (row, _own_place(facts, row, [each for each in masters if each != row], ns)) for row, ns in delays_ns.items()
+        (row, _own_place(facts, names, row, [each for each in masters if each != row], delay_ns=ns))
+        for row, ns in delays_ns.items()
     )
     return {row: place for row, place in found if place}
 
@@ -30,10 +31,12 @@ def by_place(places: dict[int, Place]) -> list[list[int]]:
     return [*found.values()]
 
 
-def _own_place(facts: RunFacts, row: int, others: list[int], delay_ns: float) -> Place | None:
+def _own_place(
+    facts: RunFacts, names: tuple[str, ...], row: int, others: list[int], *, delay_ns: float
+) -> Place | None:
     least = _EXPLAINS * delay_ns / max(1, len(others))
-    asleep, ns = facts.longest_sleep(facts.paths_named(()), [row], others)
+    asleep, ns = facts.longest_sleep(facts.paths_named(names), [row], others)
     if asleep and ns >= least:
         return asleep
-    sampled = facts.sampled.more((), [row], others) if facts.sampled else None
+    sampled = facts.sampled.more(names, [row], others) if facts.sampled else None
     return sampled if sampled and sampled.ns >= least else None

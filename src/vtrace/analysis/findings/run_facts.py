@@ -31,6 +31,7 @@ from vtrace.analysis.findings.sampled_places import SampledPlaces
 from vtrace.analysis.findings.sleeping_calls import (
     OUTERMOST,
     SleepingCall,
+    bare_name,
     is_for_interpreter,
     longer_sleep,
     longest_sleep,
@@ -194,6 +195,13 @@ class RunFacts:
         for row in self.rows:
             found.setdefault(int(self.trace.places.process[row]), row)
         return found
+
+    @cached_property
+    def in_mpi(self) -> list[int]:
+        """The locations that may wait for others in MPI: masters, and other threads that call MPI."""
+        waits = self.waiting & ~self.management & (CLASS_OF[self.activity] == MPI)
+        calls = {*self.numbers["location"][waits[self.numbers["path"]]].tolist()}
+        return [*self.masters.values(), *sorted(calls.intersection(self.rows) - {*self.masters.values()})]
 
     @cached_property
     def ranked(self) -> list[int]:
@@ -413,6 +421,25 @@ class RunFacts:
         difference = float(spent[[*locations]].mean() - (spent[[*others]].mean() if others else 0))
         return longer_sleep(self.blocked, ns, locations, others, difference=difference)
 
+    def inner_sleep(
+        self, paths: Table, path: int, locations: Sequence[int], others: Sequence[int], *, inside: Array | None = None
+    ) -> SleepingCall | None:
+        """longer_sleep in the code of a path, if this tells more than the path: a path may name no function, and other
+        functions may be inlined into the one that it names. inside: (paths,) bool, the paths with this code; None:
+        those with the same names."""
+        hides = hides_code(self.trace, paths, path)
+        if not hides and self.path_class(path, paths) != USER:
+            return None
+        names = self.names(path, paths)
+        inside = self.paths_named(names) if inside is None else inside
+        call = self.longer_sleep(inside, locations, others)
+        if hides or not call:
+            return call
+        if bare_name(call.function) not in names[-1]:
+            return call.inside(names[-1])
+        around = names[-2] if len(names) > 1 else ""  # if the caller is another one, it is inlined into this
+        return call if call.caller and bare_name(call.callers[-1]) not in around else None
+
     def longest_sleep(
         self, inside: Array, locations: Sequence[int], others: Sequence[int]
     ) -> tuple[SleepingCall | None, float]:
@@ -424,9 +451,9 @@ class RunFacts:
         self, names: tuple[str, ...], location: int, windows: Sequence[tuple[int, int]], *, usual: float, growth: float
     ) -> SleepingCall | None:
         """The call that sleeps longer in some windows (begin, end; ns) on a location than in the rest of the selection,
-        in a call path that names no function (is_unnamed), if this is most of the growth (ns). usual: see
+        in a call path that names no function (hides_code), if this is most of the growth (ns). usual: see
         SampledPlaces.grown."""
-        if not is_unnamed(names):
+        if not hides_code(self.trace, self.paths, find_path(self, names)):
             return None
         inside = np.sum([self.blocked.within(begin, end) for begin, end in windows], axis=0)
         asleep = self.asleep_in(self.paths_named(names))
@@ -537,8 +564,7 @@ class RunFacts:
 
     def function_at(self, path: int, locations: list[int], others: list[int]) -> tuple[str, tuple[str, ...]]:
         """The function in which locations take longer than others in a path, in a sentence, and its call path."""
-        inside = self.paths_named(self.names(path))
-        if hides_code(self.trace, self.paths, path) and (asleep := self.longer_sleep(inside, locations, others)):
+        if asleep := self.inner_sleep(self.paths, path, locations, others):
             return asleep.text, asleep.names
         if self.sampled and (sampled := self.sampled.longer(self.names(path), locations, others)):
             return sampled.text, sampled.names

@@ -151,6 +151,8 @@ def _processes_to_record(facts: RunFacts) -> str:
     if facts.window != Selection():
         return ""
     advice = "those of Python need vtrace run --python, others vtrace-cc"
+    if np.any(facts.trace.regions["paradigm"] == "COMPILER"):
+        advice += ", inlined functions __attribute__((noinline))"
     asleep = facts.blocked.within() * facts.asleep_for_child
     waited = np.bincount(facts.blocked.location, asleep, facts.trace.locations.rows)
     waiting = [row for row in facts.masters.values() if waited[row] > _MOSTLY * facts.times[row].sum()]

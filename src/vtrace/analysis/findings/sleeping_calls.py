@@ -76,6 +76,12 @@ class SleepingCall:
         nearest = self.callers[-1] if self.callers and self.callers[-1] not in OUTERMOST else ""
         return f"{nearest} in {self.apart}" if nearest and self.apart else nearest
 
+    def inside(self, function: str) -> SleepingCall:
+        """The call as one in a recorded function, into which the others are inlined."""
+        if not self.callers:
+            return replace(self, callers=(function,))
+        return self if bare_name(self.callers[-1]) in function else replace(self, apart=function)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The call path, without the function of libc."""
@@ -85,6 +91,11 @@ class SleepingCall:
     def key(self) -> tuple[str, ...]:
         """The same for all calls that count as one: stacks of threads begin elsewhere, and lines differ."""
         return (self.sleeps, *without_recursion(self.names)[-_CALLERS:])
+
+
+def bare_name(function: str) -> str:
+    """A function's name without its class, arguments and result."""
+    return re.sub(r"<.*>|\(.*\)", "", function).rpartition("::")[2].rpartition(" ")[2]
 
 
 def sleeping_call(site: Sequence[str]) -> SleepingCall | None:

@@ -15,7 +15,7 @@ from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_of_partners
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import CONSTRUCTS, OUTSIDE, TASKS, RunFacts, hides_code, is_body, locations_text
+from vtrace.analysis.findings.run_facts import CONSTRUCTS, OUTSIDE, TASKS, RunFacts, is_body, locations_text
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
@@ -85,6 +85,9 @@ def _longer_text(facts: RunFacts, waits: Table, path: int, culprits: list[int]) 
     row = int(mine["path"][np.argmax(mine["exclusive"])])
     hidden = is_body(facts.trace, facts.paths, row)
     if hidden and (slept := sleep_of_partners(facts, waits, path) or _sleep_in_tasks(facts, threads)):
+        return slept.text
+    same = within & (regions == region)  # the first thread has more functions around it
+    if others and (slept := facts.inner_sleep(facts.paths, row, culprits, others, inside=same)):
         return slept.text
     if facts.sampled and (sampled := facts.sampled.longer(facts.names(row), culprits or threads.tolist(), others)):
         return sampled.text
@@ -163,8 +166,7 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     path = int(np.argmax(add_up(waits["path"], waits["time_ns"], waits.paths.rows)))
     place = facts.call_text(waits.paths, path)
     serial, names = np.unique(waits["partner"][waits["path"] == path]).tolist(), facts.names(path, waits.paths)
-    hidden = hides_code(facts.trace, waits.paths, path)
-    asleep = facts.longer_sleep(facts.paths_named(names), serial, []) if hidden else None
+    asleep = facts.inner_sleep(waits.paths, path, serial, [])
     sampled = facts.sampled.longer(names, serial, []) if facts.sampled and not asleep else None
     place = asleep.text if asleep else sampled.text if sampled else place
     idle, loss = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows), span(waits["time_ns"].sum())
@@ -200,7 +202,9 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
         culprit, until = culprits_text(facts.trace, culprits), facts.call_text(waits.paths, path)
         several, slept = len(early) > 1, sleep_of_partners(facts, waits, path)
         lead = f"{'together ' * several}{loss} before "
-        text = f"{locations_text(facts.trace, early)} end{'s' * (not several)} early, {lead}"
+        who, processes = locations_text(facts.trace, early), facts.trace.places.process[early]
+        who = f"threads of {who}" if len({*processes.tolist()}) > 1 else who
+        text = f"{who} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
             longer = facts.longer_place(culprits, others) if others else slept.text if slept else ""

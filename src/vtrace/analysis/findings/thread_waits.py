@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from vtrace.analysis.findings.lock_waits import (
     retried,
     table,
 )
+from vtrace.analysis.findings.mpi_wait_times import waited_in_mpi_between
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER
@@ -135,10 +137,16 @@ class ThreadWaits(SyncCalls[Table]):
         found = [barriers, *of_blocks, joins, early, of_single, conditions]
         return found, KINDS, paths
 
-    def with_idle_threads(self, facts: RunFacts) -> Table:
+    def with_idle_threads(self, facts: RunFacts, call_waits: Callable[[], Table] | None = None) -> Table:
         """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain; its
-        note `meanwhile` has the sleep of late partners (late_partners.by_region). facts: from the same pass."""
+        note `meanwhile` has the sleep of late partners (late_partners.by_region). facts: from the same pass.
+        call_waits: gives the waits in MPI; waits in barriers are without the time in which the partner waits there."""
         found, kinds, paths = self.waits()
+        if call_waits and np.any(facts.parallel & facts.waits_in_mpi[facts.paths["region"]]):
+            between = partial(waited_in_mpi_between, call_waits())
+            for waits in found:
+                if np.isin(waits.kind, _FOR_ALL).all():
+                    waits.time -= _explained(facts, waits, between)
         for waits in found:
             waits.processor_ns = _explained(facts, waits, facts.waited_between)
             if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
@@ -297,16 +305,20 @@ def _forks(barriers: Array, parallel: Array, instance: Array) -> Array:
 
 def _instances(calls: Array) -> Array:
     """(n,) the instance of each call of a barrier: calls of one region and process that are open at the same time, one
-    for each location. calls: sorted by location and begin."""
+    for each location. Of two nested teams that meet in one region, one may leave while the other one waits for a thread
+    of its own. calls: sorted by location and begin."""
     order = np.lexsort((calls["begin"], calls["region"], calls["process"]))
     found = np.zeros(len(calls), np.int64)
-    number, key, first_end, members = -1, (-1, -1), 0, set[int]()
+    number, key, first_end, members = -1, (-1, -1), 0, dict[int, tuple[int, int]]()
     columns = (calls[name][order].tolist() for name in ("process", "region", "begin", "end", "location"))
     for row, process, region, begin, end, location in zip(order.tolist(), *columns, strict=True):
         if (process, region) != key or begin > first_end or location in members:
-            number, key, first_end, members = number + 1, (process, region), end, set()
+            is_new = (process, region) != key or location in members
+            members = {} if is_new else {at: one for at, one in members.items() if one[0] >= begin}
+            number, key, first_end = number + 1, (process, region), min([end, *(one[0] for one in members.values())])
+            found[[at for _, at in members.values()]] = number
         first_end = min(first_end, end)
-        members.add(location)
+        members[location] = end, row
         found[row] = number
     return found
 
