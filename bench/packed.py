@@ -41,7 +41,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     return [
         at_most("vtunify --packed of 100 M events, CPU", "x vtunify's", shares, 1 / 3),
         at_least("bytes of OTF2 for a byte of a packed archive, functions", "", sizes, 50),
-        at_least(f"the same, heat2d, {HEAT_STEPS} steps", "", [heat], 5),
+        at_least(f"the same for heat2d, {HEAT_STEPS} steps", "", [heat], 5),
         at_least("summary of a packed archive, a core", "M events/s", rates, 100),
         at_most("the events of 1 ms in the middle of a packed archive", "ms", windows, 50),
     ]
