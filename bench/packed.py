@@ -16,7 +16,7 @@ from vtrace.io.archive.batches import BatchBuffer
 
 __all__ = ["measure", "prepare"]
 
-EVENTS = 60_000_000
+EVENTS = 100_000_000
 WINDOW = 1_000_000
 """ns."""
 WINDOWS = 20
@@ -39,9 +39,9 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         _unified(work, "heat2d", *words)
     heat = _bytes(work / "u_heat2d.trace") / _bytes(work / "u_heat2d.vtz")
     return [
-        at_most("vtunify --packed, CPU", "x vtunify's", shares, 1 / 3),
+        at_most("vtunify --packed of 100 M events, CPU", "x vtunify's", shares, 1 / 3),
         at_least("bytes of OTF2 for a byte of a packed archive, functions", "", sizes, 50),
-        at_least(f"the same, heat2d, {HEAT_STEPS} steps", "", [heat], 5),
+        at_least(f"the same for heat2d, {HEAT_STEPS} steps", "", [heat], 5),
         at_least("summary of a packed archive, a core", "M events/s", rates, 100),
         at_most("the events of 1 ms in the middle of a packed archive", "ms", windows, 50),
     ]

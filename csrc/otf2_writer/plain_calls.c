@@ -49,9 +49,12 @@ uint32_t vt_plain_calls(struct pass *p, const uint64_t *words, uint32_t at, uint
         const uint32_t what = (uint32_t)words[at];
         const uint64_t key = what & ~VT_FUNCTION_LEAVE, now = ticks + (words[at] >> 32);
         if (!(what & VT_FUNCTION) || now - times.begin >= times.reach) break;
-        int early = 0;
-        const uint64_t t = vt_times_ns(&times, now, &early);
-        if (t < last || t > rows.high) break;
+        if (rows.time || !count) { /* later ticks of a segment have no earlier times: a count needs only both ends */
+            int early = 0;
+            const uint64_t t = vt_times_ns(&times, now, &early);
+            if (t < last || t > rows.high) break;
+            last = t;
+        }
         uint32_t region;
         if (what & VT_FUNCTION_LEAVE) {
             if (!depth || frames[depth - 1].key != key) break;
@@ -62,17 +65,17 @@ uint32_t vt_plain_calls(struct pass *p, const uint64_t *words, uint32_t at, uint
             enters++;
         }
         ticks = now;
-        last = t;
         if (rows.time) {
-            rows.time[count] = (int64_t)(t - rows.offset);
+            rows.time[count] = (int64_t)(last - rows.offset);
             rows.ref[count] = region;
             rows.kind[count] = what & VT_FUNCTION_LEAVE ? VT_READ_Leave : VT_READ_Enter;
         }
         count++;
     }
     if (!count) return at;
+    int early = 0;
     p->ticks = ticks;
-    p->last = last;
+    p->last = rows.time ? last : vt_times_ns(&times, ticks, &early);
     p->depth = depth;
     p->result->counts[VT_N_EvtWriter_Enter] += enters;
     p->result->counts[VT_N_EvtWriter_Leave] += count - enters;
