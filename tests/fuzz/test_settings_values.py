@@ -29,6 +29,7 @@ WORDS = [
     "1G",
     "x" * 3000,
     "RING",
+    "PROFILE",
     "USR1",
     "SIGRTMIN+1",
     "RTMIN+",

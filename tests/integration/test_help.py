@@ -43,7 +43,7 @@ def test_on_a_terminal(tmp_path: Path) -> None:
     """Formatted: without the marks of Markdown, in the terminal's width."""
     shown = on_terminal([*command("vtrace"), "help", "settings", "VT_MODE"], tmp_path, columns=70)
     assert shown.startswith("\x1b[1mSettings\x1b[0m\r\n\r\n\x1b[1mvariable ")
-    assert "\r\nVT_MODE         TRACE    TRACE: all; RING:" in shown
+    assert "\r\nVT_MODE          TRACE    TRACE: all; RING:" in shown
     assert max(map(len, re.sub(r"\x1b\[\d+m", "", shown).splitlines())) in range(60, 71)
 
 

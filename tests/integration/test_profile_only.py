@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,12 @@ from support.build.run import prefix_of, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace, read
 from support.tools import environment
+from vtrace.console import QUIET, Console
 from vtrace.errors import VtraceError
+from vtrace.io.local import records as r
 from vtrace.io.sidecar import sidecar
+from vtrace.unify.run import Request
+from vtrace.unify.run import unify as unify_run
 
 MODES = ("TRACE", "PROFILE")
 FLAGS = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-pthread", "-DVTRACE")
@@ -402,3 +407,27 @@ def test_dump(build: Builder, tmp_path: Path) -> None:
     assert "turns=200 " in lines[2]
     heads = vtrace(tmp_path, "dump", "counted", "--only", "DEFINITION", "--json").stdout.splitlines()
     assert {item["content"] for item in map(json.loads, heads) if item["type"] == "block"} == {"definitions", "profile"}
+
+
+def test_a_damaged_buffer(build: Builder, tmp_path: Path) -> None:
+    """vtunify refuses a damaged buffer of a killed process in words, or makes an archive that can be read."""
+    env = {"VT_MODE": "PROFILE", "VT_VERBOSE": "0"}
+    run(build("counted.c", flags=FLAGS), tmp_path, "fails", "300", env=env, code=-9)
+    (buffer,) = tmp_path.glob("*.buffer")
+    data, chance = buffer.read_bytes(), random.Random(1)
+    used = [at for at in range(r.CHUNK_SIZE, len(data), r.CHUNK_SIZE) if any(data[at : at + r.CHUNK_DATA])]
+    read_back = 0
+    for number in range(40):
+        changed = bytearray(data)
+        for _ in range(chance.choice((1, 2, 20))):
+            at = chance.choice(used) + chance.choice((0, r.CHUNK_DATA)) + chance.randrange(r.CHUNK_DATA)
+            changed[at] = chance.choice((0, 128, 255, chance.randrange(256)))
+        buffer.write_bytes(changed)
+        request = Request(
+            prefix=tmp_path / "counted", name="counted", keep=True, jobs=1, force=True, salvage=bool(number % 2)
+        )
+        with suppress(VtraceError):
+            unify_run(request, Console("vtunify", QUIET))
+            calls(tmp_path / "counted.trace")
+            read_back += 1
+    assert read_back > 10

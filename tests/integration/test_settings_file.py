@@ -82,7 +82,7 @@ def test_vtrace_run_and_the_compiler_wrapper(build: Builder, tmp_path: Path) -> 
         ("HOME=/x\n", 'line 1: "HOME=/x" is not VT_NAME=VALUE: the line is ignored'),
         ("# x\n\nVT_MODE\n", 'line 3: "VT_MODE" is not VT_NAME=VALUE: the line is ignored'),
         ("VT_MOD=TRACE\n", "unknown setting VT_MOD; did you mean VT_MODE?"),
-        ("VT_MODE=x\n", "VT_MODE=x is not TRACE or RING: TRACE is used"),
+        ("VT_MODE=x\n", "VT_MODE=x is not TRACE, RING or PROFILE: TRACE is used"),
         ("VT_\x1b[2J\n", 'line 1: "VT_?[2J" is not VT_NAME=VALUE: the line is ignored'),
         ("a\0b", "not a text: the file is ignored"),
         ("# \n" * 6000, "has more than 16383 bytes or 256 settings: the rest is ignored"),

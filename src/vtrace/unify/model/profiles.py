@@ -140,7 +140,7 @@ class _Paths:
             )
             if number:
                 times = tuple(min(time * ns // ticks, _MOST) for time in times)
-            calls = path["calls"]
+            calls = min(max(path["calls"], 0), _MOST)
             spread = (path["squares"] - path["ticks"] ** 2 / calls) * (ns / ticks) ** 2 if calls and number else 0
             bytes_ = (min(path[name], _MOST) for name in ("out", "in"))
             made[number] = (number, path["parent"], path["region"], calls, *times, max(0.0, float(spread)), *bytes_)
