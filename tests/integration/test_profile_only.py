@@ -163,7 +163,7 @@ def test_python(tmp_path: Path) -> None:
 
 
 def test_io_and_memory(build: Builder, tmp_path: Path) -> None:
-    """The calls of I/O and memory are those of the events; the heap's peak is that of the thread."""
+    """The calls of I/O and memory are those of the events."""
     program = build("heap.c", flags=("-O1", "-pthread"), plain=True)
     for mode in MODES:
         words = ("run", "--io", "--memory", "--no-sample", "--no-unify", "-o", mode, program)
