@@ -267,9 +267,9 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
                                 struct vt_error *error);
 VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
-/* writer: NULL if only the batch gets the events. sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
-   none. The caller makes its settings; full is called before an event without room, and the last events stay in the
-   batch. An error in the samples has a row of count or more. */
+/* writer: NULL if only the batch gets the events. sampled: NULL for an archive without calling contexts. batch: gets the
+   events, like a reader of the archive; NULL: none. The caller makes its settings; full is called before an event without
+   room, and the last events stay in the batch. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
                                   struct vt_transcoded *result, struct vt_error *error);

@@ -301,6 +301,19 @@ def test_run(build: Builder, tmp_path: Path) -> None:
     assert names(tmp_path) == {"x.vtz", "x~.vtz"}
 
 
+def test_also(build: Builder, tmp_path: Path) -> None:
+    """vtunify --packed --also reads the packed archive, and leaves nothing but its results."""
+    local = RUNS["messages"](build, tmp_path)
+    (tmp_path / "tmp").mkdir()
+    env = {"TMPDIR": str(tmp_path / "tmp"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    words = "--also", "diagnose", "--also", "report", "--also", "tiles"
+    done = unify(tmp_path, "--packed", "-k", "-o", "new", *words, local.name, env=env)
+    assert "next: vtrace " in done.stdout
+    assert (tmp_path / "new.html").is_file()
+    assert names(tmp_path / "tmp") == set()
+    assert len([*(tmp_path / "cache" / "vtrace").glob("archive-*")]) == 1
+
+
 def test_by_prefix(both: Path) -> None:
     """The newest archive of a prefix counts."""
     packed, archive = both / "run.vtz", both / "run.trace"

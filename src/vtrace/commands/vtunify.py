@@ -7,6 +7,7 @@ import atexit
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -285,7 +286,7 @@ def do_follow_up(console: Console, target: Path, archive: Path, follow_up: Follo
     if "report" in follow_up.also:
         from vtrace.commands.report import write_of
 
-        write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
+        write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace').removesuffix(PACKED)}.html"))
     elif "diagnose" not in follow_up.also:
         more = f"vtrace view {word}" if has_events else f"vtrace profile {word} --by callpath"
         console.result(f"next: vtrace summary {word}, {more}")
@@ -339,4 +340,7 @@ def reduce_overhead() -> None:
 def main() -> int:
     """Runs vtunify on sys.argv; returns the exit code."""
     reduce_overhead()
-    return talk.run(command, "vtunify")
+    code = talk.run(command, "vtunify")
+    if packed := sys.modules.get("vtrace.io.packed.opened"):  # vtunify ends without Python's exit handlers (entry.py)
+        packed.remove_folders()
+    return code

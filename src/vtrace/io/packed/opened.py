@@ -202,7 +202,8 @@ def packed_of(anchor: Path) -> Packed | None:
 
 
 @atexit.register
-def _remove() -> None:
+def remove_folders() -> None:
+    """Removes the temporary directories of this process, at its end."""
     for process, folder in _made:
         if process == os.getpid():  # else a child of the process, which uses its directories, ends
             shutil.rmtree(folder, ignore_errors=True)

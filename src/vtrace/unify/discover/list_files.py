@@ -21,7 +21,7 @@ BEFORE_HEAD = (_UNBORN, ".buffer")
 """Suffixes of files that may have no head yet."""
 _KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
 LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
-_NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
+_NOT_A_PREFIX = (".uctl", ".trace", ".vtz", ".out", ".exe")
 
 FileIdentity = tuple[object, ...]
 """Identity of a local file in any directory: its process, content, location and name."""
