@@ -75,7 +75,7 @@ class PackedReader:
         batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last, self.calls_attribute)
         heard = _BatchListener(batch, take)
         try:
-            problems = self._give(location, heard, start, number)
+            problems = self._give(location, heard, number, (start, stop))
         finally:
             self.events = heard.events + heard.is_done  # the event that ended the pass counts, as in OTF2 files
             heard.rest()
@@ -85,18 +85,20 @@ class PackedReader:
             return
         if problems:
             raise FormatError(problems[0])
-        if self.events < expected:
+        if stop == NEVER and self.events < expected:
             raise FormatError(f"{self._packed.path}: location {location} has {self.events:,} of {expected:,} events")
 
-    def _give(self, location: int, heard: _BatchListener, start: int, number: int) -> list[str]:
+    def _give(self, location: int, heard: _BatchListener, number: int, window: tuple[int, int]) -> list[str]:
         """Gives the events to a listener. Returns the problems of their streams."""
+        start, stop = window
         if (heap := self._packed.heap(location)) is not None:
             streams, maps = heap
             heard.skip(number - 1)
             self._kernel.heap(None, streams, maps, self._packed.index.heap_class, heard)
             return _problems(streams)
         time = max(0, start + self.offset) if start > ALWAYS else 0
-        found = self._packed.location(location, self._with_samples, time=time, number=number)
+        end = min(NEVER, max(0, stop) + self.offset)
+        found = self._packed.location(location, self._with_samples, time=time, number=number, stop=end)
         if found is None:
             return []
         self._give_from(found, heard, number)

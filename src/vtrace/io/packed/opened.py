@@ -29,6 +29,8 @@ from vtrace.io.local.starts import Starts
 from vtrace.io.packed.container import HEAP, Container, unpacked
 from vtrace.io.packed.process_part import ProcessPart, read_part
 
+NEVER = 2**63 - 1
+"""After the last event, ns."""
 _NAME = re.compile(r"(?:vtrace/(?:samples/(?:vtrace/)?)?)?[A-Za-z0-9_][A-Za-z0-9_.]*")
 """The paths of files inside a packed archive; no other path is written."""
 
@@ -114,9 +116,12 @@ class Packed:
             raise found_part
         return found_part
 
-    def location(self, id: int, with_samples: bool, *, time: int = 0, number: int = 1) -> PackedLocation | None:
+    def location(
+        self, id: int, with_samples: bool, *, time: int = 0, number: int = 1, stop: int = NEVER
+    ) -> PackedLocation | None:
         """A location that is no heap, by OTF2's id, from the last start before a time (ns of the archive) and an
-        event's number on, if time or number is above 0 and 1. None: it has no events. Raises FormatError."""
+        event's number on, if time or number is above 0 and 1, to the first start after stop. None: it has no events.
+        Raises FormatError."""
         row = self._rows.get(id)
         if row is None:
             return None
@@ -128,7 +133,9 @@ class Packed:
         starts = part.starts.get(own, Starts())
         start = starts.before(time or (1 << 63), number if number > 1 else 1 << 62) if time or number > 1 else None
         skip = int(part.offsets[own][int(np.flatnonzero(starts.rows["row"] == start["row"])[0])]) if start else 0
-        events = self._stream(one, "event", EVENTS, skip)
+        later = int(np.searchsorted(starts.rows["last"], np.uint64(max(0, min(stop, NEVER))), "right"))
+        end = int(part.offsets[own][later]) if later < len(starts.rows) else None
+        events = self._stream(one, "event", EVENTS, skip, end)
         samples = self._stream(one, "sample", SAMPLES, 0) if with_samples else None
         sampled = None
         if with_samples and part.samples is not None:
@@ -150,9 +157,9 @@ class Packed:
         streams = [stream for one in order if (stream := self._stream(one, "event", EVENTS, 0)) is not None]
         return streams, self._part(int(process)).common
 
-    def _stream(self, one: Any, what: str, content: int, skip: int) -> Stream | None:
-        """The blocks of a location from byte `skip` on; None: it has none."""
-        size = int(one[f"{what}_bytes"])
+    def _stream(self, one: Any, what: str, content: int, skip: int, most: int | None = None) -> Stream | None:  # noqa: PLR0917
+        """The blocks of a location from byte `skip` to byte `most`; None: it has none."""
+        size = int(one[f"{what}_bytes"]) if most is None else most
         if not size:
             return None
         at = self._file.begin + int(one[f"{what}s"])
