@@ -225,14 +225,16 @@ def test_sleep_in_a_script(tmp_path: Path) -> None:
 
 
 def test_a_wait_for_a_time_is_not_for_another_thread(tmp_path: Path) -> None:
-    """The thread that sleeps meanwhile delays nothing."""
+    """The thread that sleeps meanwhile delays nothing. On a busy machine other calls may sleep, such as those that wait
+    for pages of a file."""
     vtrace(tmp_path, "run", "-o", "a", sys.executable, PROGRAMS / "asleep.py", "beat", env=DEFAULTS)
     unify(tmp_path, "a")
     shown = json.loads(vtrace(tmp_path, "diagnose", "--about", "processor", "--json", "a").stdout)
     assert {row["place"].split(" (")[0] for row in shown["blocked"] if row["time_ns"] > 20e6} >= {
         "time.sleep, called by beat", "queue.Queue.get, called by fetch",
     }  # fmt: skip
-    assert "blocked" not in {one["kind"] for one in shown["findings"]}
+    told = [one["culprit"] for one in shown["findings"] if one["kind"] == "blocked"]
+    assert not [culprit for culprit in told if "called by" in culprit]
 
 
 @pytest.mark.parametrize("mode", ["sleep", "recv"])
