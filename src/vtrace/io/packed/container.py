@@ -19,6 +19,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
+from vtrace.io.common.inflate import inflate
 from vtrace.io.local.heads import open_descriptor
 from vtrace.io.local.records import checksum
 
@@ -93,20 +94,8 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """The content of a frame of zstd, piece by piece: memory grows with the data, not with a size in the frame. Raises
-    ValueError."""
-    import zstandard
-
-    found, most = bytearray(), _PACKED * len(data) + _SMALL
-    try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
-            while len(found) <= most and (piece := reader.read(1 << 20)):
-                found += piece
-    except zstandard.ZstdError as error:
-        raise ValueError("damaged") from error
-    if len(found) > most:
-        raise ValueError("too large")
-    return bytes(found)
+    """The content of a frame of zstd. Raises ValueError."""
+    return inflate(data, _PACKED * len(data) + _SMALL)
 
 
 def unpacked_map(data: bytes) -> dict[str, Any]:

@@ -135,8 +135,8 @@ class Packed:
         skip = int(part.offsets[own][int(np.flatnonzero(starts.rows["row"] == start["row"])[0])]) if start else 0
         later = int(np.searchsorted(starts.rows["last"], np.uint64(max(0, min(stop, NEVER))), "right"))
         end = int(part.offsets[own][later]) if later < len(starts.rows) else None
-        events = self._stream(one, "event", EVENTS, skip, end)
-        samples = self._stream(one, "sample", SAMPLES, 0) if with_samples else None
+        events = self._stream(one, "event", EVENTS, skip=skip, most=end)
+        samples = self._stream(one, "sample", SAMPLES) if with_samples else None
         sampled = None
         if with_samples and part.samples is not None:
             contexts = part.contexts.get(own, empty4())
@@ -154,10 +154,10 @@ class Packed:
         process = all_["process"][row]
         mine = all_[(all_["process"] == process) & (all_["number"] != HEAP)]
         order = mine[np.argsort(mine["number"], kind="stable")]
-        streams = [stream for one in order if (stream := self._stream(one, "event", EVENTS, 0)) is not None]
+        streams = [stream for one in order if (stream := self._stream(one, "event", EVENTS)) is not None]
         return streams, self._part(int(process)).common
 
-    def _stream(self, one: Any, what: str, content: int, skip: int, most: int | None = None) -> Stream | None:  # noqa: PLR0917
+    def _stream(self, one: Any, what: str, content: int, *, skip: int = 0, most: int | None = None) -> Stream | None:
         """The blocks of a location from byte `skip` to byte `most`; None: it has none."""
         size = int(one[f"{what}_bytes"]) if most is None else most
         if not size:

@@ -21,6 +21,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
+from vtrace.io.common.inflate import inflate
 from vtrace.io.common.outfile import complete
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.records import checksum
@@ -200,16 +201,7 @@ def _texts(texts: Sequence[object]) -> list[str]:
 
 
 def _inflate(data: bytes, size: int) -> bytes:
-    """Unpacks piece by piece, so that memory grows with the data, not with the sizes in the head."""
-    import zstandard
-
-    found = bytearray()
-    try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
-            while len(found) <= size and (piece := reader.read(1 << 20)):
-                found += piece
-    except zstandard.ZstdError as error:
-        raise ValueError("zstd") from error
+    found = inflate(data, size)
     if len(found) != size:
         raise ValueError("length")
-    return bytes(found)
+    return found
