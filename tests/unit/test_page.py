@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.tools import ROOT, need, unavailable
+from vtrace.timeline.answers import Content
 from vtrace.timeline.saved_page import html_of
 from vtrace.timeline.viewer_site import ViewerSite
 
@@ -36,6 +37,13 @@ def test_all_is_served_but_what_is_checked_only() -> None:
     assert served == {*CODE}
     assert kept == {path for path in CODE if path.suffix == ".js"}
     assert [path.name for path in CHECKED] == ["jsconfig.json", "types.d.ts"]
+
+
+def test_the_front_page_asks_for_all_modules_at_once() -> None:
+    front = ViewerSite([]).answer("", {}, lambda: True)
+    assert isinstance(front, Content)
+    asked = re.findall(r'<link rel="modulepreload" href="([^"]+)">', front.data.decode())
+    assert sorted(asked) == sorted(_address(path) for path in CODE if path.suffix == ".js")
 
 
 def _address(path: Path) -> str:

@@ -131,11 +131,11 @@ class ViewerSite:
         self.shown, self._loads = [each() for each in opens], 0
         self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
-        self._files[""] = PAGE / "index.html"
+        self._front = _front([name for name in self._files if name.endswith(".js")])
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
         if not path.startswith(VERSION):
-            return self._files.get(path)
+            return self._files.get(path) if path else self._front
         name, words = path.removeprefix(VERSION), _Query(query, wanted)
         if name == "traces":
             return self._described()
@@ -217,6 +217,15 @@ class ViewerSite:
             if self.shown[number] is shown:
                 self.shown[number] = replace(shown, tiles=rebuilt(shown.trace, self._console, error))
             return self.shown[number]
+
+
+def _front(modules: Sequence[str]) -> Content:
+    """index.html, with a request for each module: a browser otherwise asks for a module after it has read the one that
+    imports it."""
+    hole = '<script type="module" src="main.js"></script>'
+    before, found, after = (PAGE / "index.html").read_text(encoding="utf-8").partition(hole)
+    links = "".join(f'<link rel="modulepreload" href="{name}">\n' for name in sorted(modules))
+    return Content(".html", (before + links + found + after).encode())
 
 
 class _Query:
