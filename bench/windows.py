@@ -68,7 +68,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     tiles = sum(file.stat().st_size for file in (archive / "vtrace").glob("tiles*"))
     far, near = zip(*(_look(work, archive) for _ in range(repetitions)), strict=True)
     added = [_added(work) for _ in range(repetitions)]
-    many = _archive(work, "many", 36 * MANY, MANY)
+    many = _archive(work, "many", 36 * MANY, MANY, calls=5)
     first = [_built(work, many)[0] for _ in range(repetitions)]
     return [
         at_least("tiles of 20 M events of 100 ranks, all", "M events/s", [EVENTS / cpu / 1e6 for cpu, _ in built], 25),
@@ -102,13 +102,14 @@ def measure_large(work: Path) -> list[Row]:
     ]  # fmt: skip
 
 
-def _recorded(work: Path, name: str, events: int, ranks: int) -> None:
-    words = [sys.executable, HERE / "synthetic.py", name, "--ranks", ranks, "--events", events, "-j", 2]
-    subprocess.run([str(word) for word in words], cwd=work, check=True, capture_output=True)
+def _recorded(work: Path, name: str, events: int, ranks: int, *, calls: int = 50) -> None:
+    """calls: of each step, with messages after them."""
+    words = [sys.executable, HERE / "synthetic.py", name, "--ranks", ranks, "--events", events, "--calls", calls]
+    subprocess.run([*map(str, words), "-j", "2"], cwd=work, check=True, capture_output=True)
 
 
-def _archive(work: Path, name: str, events: int, ranks: int) -> Path:
-    _recorded(work, name, events, ranks)
+def _archive(work: Path, name: str, events: int, ranks: int, *, calls: int = 50) -> Path:
+    _recorded(work, name, events, ranks, calls=calls)
     return unified(work, name)
 
 
