@@ -118,6 +118,7 @@ def _of_ranks(
         plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
         plant("slower", Cause(kind="drift", function="compute", words="from iteration"), steps=2 * STEPS),
         plant("healthy_phases", None, steps=2 * STEPS),
+        *([plant("healthy_master", None)] if n > 2 else []),
         plant("healthy", None),
         plant("healthy_ring", None),
         plant("healthy_collectives", None),
@@ -388,6 +389,29 @@ def _combined() -> Iterator[Plant]:
         )  # fmt: skip
 
 
+def _static() -> Iterator[Plant]:
+    """The properties of static_plants.cpp, whose functions are inlined into main and have no linkage names. The words
+    of late_put have the line of the fence in put_halo."""
+    longer = partial(Cause, kind="imbalance")
+    causes = {
+        "uneven_slopes": longer(culprits=(1,), words="longer in limit_slopes (", loss=0.2),
+        "late_put": longer(culprits=(0,), words="(static_plants.cpp:32)", loss=0.2),
+        "one_renders": longer(culprits=(0,), words="longer in render (", loss=0.24),
+    }
+    for name, cause in causes.items():
+        yield Plant(
+            name=f"{name} static", words=(name,), cause=cause, modes=("run",) if "renders" in name else ("run", "cc"),
+            ranks=2, mpi="mpich", program="static_plants.cpp",
+        )  # fmt: skip
+
+
+def _of_processes() -> Iterator[Plant]:
+    """The properties of process_plants.c."""
+    late = Cause(kind="imbalance", function="convolve", words="longer in convolve (", loss=0.4)
+    for name, cause in {"answers": late, "healthy_answers": None, "healthy_commands": None}.items():
+        yield Plant(name=f"{name} processes", words=(name,), cause=cause, modes=("run",), program="process_plants.c")
+
+
 _SHORT = ("at_barrier", "at_nxn", "healthy", "late_broadcast", "late_sender", "straggler", "single_slow")
 """Properties that programs in all languages have."""
 _FEW = (*_SHORT, "late_receiver", "early_reduce", "main_only", "periodic", "drift", "pipeline")
@@ -426,4 +450,6 @@ PLANTS: tuple[Plant, ...] = (
     *_of_teams(2, computes=True),
     *_of_inlined(),
     *_combined(),
+    *_static(),
+    *_of_processes(),
 )

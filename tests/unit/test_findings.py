@@ -69,6 +69,24 @@ def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
     assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
 
 
+@pytest.mark.parametrize(("work", "last", "is_told"), [(0, 300, False), (100, 300, True), (0, 200, True)])
+def test_a_rank_that_serves_the_others(tmp_path: Path, work: int, last: int, is_told: bool) -> None:
+    """Rank 0 receives the results of three ranks, which work for 300 ns, or rank 3 for less. Its waits are no loss
+    if it has no work of its own, and the others have equal work."""
+    takes = [(300 + rank, "MpiRecv", rank, 0, 7, 8) for rank in (1, 2, 3)]
+    receives = [event for one in takes for event in call(max(work, one[0] - 1), one[0], "MPI_Recv", one)]
+    receives[0] = (work, "Enter", region("MPI_Recv"))
+    each = {0: call(0, work, "work") + receives}
+    for rank, end in ((1, 300), (2, 300), (3, last)):
+        each[rank] = call(0, end, "work") + call(end, end, "MPI_Send", (end, "MpiSend", 0, 0, 7, 8))
+    diagnosis = Trace(archive(tmp_path / "a", each, 310)).diagnosis(Selection())
+    assert (
+        bool([one for one in diagnosis.findings if one.kind in ("imbalance", "serialisation", "mpi_wait")]) == is_told
+    )
+    line = "rank 0 hardly works, and the others work equally long: its waits for messages are no loss"
+    assert (line in diagnosis.notes) != is_told
+
+
 def test_messages_in_another_order_are_told_of_their_sender(tmp_path: Path) -> None:
     """Rank 1 waits 250 ns for rank 0's second message, while the first one is there, which rank 1 then receives. Rank 0
     waits 500 ns for the only message of rank 1."""

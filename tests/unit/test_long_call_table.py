@@ -20,6 +20,8 @@ from vtrace.io.sidecar import sidecar
         ({"work@/a.c:3": 40, "work@/a.c:7": 60}, "", "/a.c:7"),
         ({"work@/a.c:3": 40, "step@/a.c:7": 60}, "work", "/a.c:3"),
         ({"step@/a.c:7": 60}, "work", "/a.c:7"),  # inlined
+        ({"work@/a.c:3": 40, "step@/a.c:7 <- work@/a.c:9": 60}, "work", "/a.c:7"),
+        ({"work@/a.c:3": 40, "step@/a.c:7 <- main@/a.c:9": 60}, "work", "/a.c:3"),
         ({"main@/a.c:7": 60}, "work", ""),  # recorded, too: another call
         ({"work@/a.c:3": 40, "": 60}, "", ""),
         ({"work@/a.c:3": 40, "PMPI_x@libx.so+0x10": 60}, "", ""),

@@ -11,6 +11,7 @@ import pytest
 
 from vtrace.analysis.activity import CLASS_OF, USER
 from vtrace.analysis.own_code import OwnCode, module_of_python
+from vtrace.analysis.table import Table
 
 
 def test_functions_of_the_system_are_not_own() -> None:
@@ -18,16 +19,22 @@ def test_functions_of_the_system_are_not_own() -> None:
     known = {
         "work": "/home/a/solver", "helper": "/home/a/lib/libhelp.so", "__vdso_clock_gettime": "linux-vdso.so.1",
         "__kernel_clock_gettime": "", "[solver+0x1020]": "/home/a/solver", "exp": "/usr/lib/x86_64-linux-gnu/libm.so.6",
-        "std::function::operator()": "/home/a/solver",
+        "std::function::operator()": "/home/a/solver", "std::ostream::operator<<": "/home/a/solver",
+        "render": "/home/a/solver",
     }  # fmt: skip
     user = int(np.flatnonzero(CLASS_OF == USER)[0])
-    files = ["/usr/include/c++/12/bits/std_function.h" if name.startswith("std::") else "" for name in known]
+    files = ["/usr/include/c++/12/bits/std_function.h" if name.startswith("std::fun") else "" for name in known]
     regions = {
         "name": np.array([*known]), "description": np.array([*known.values()]), "activity": np.full(len(known), user),
         "file": np.array(files),
     }  # fmt: skip
-    source: Any = SimpleNamespace(regions=regions)
-    assert [name for name, own in zip(known, OwnCode(source).compiled, strict=True) if own] == ["work", "helper"]
+    inlined = {"std::ostream::operator<<": "/usr/include/c++/12/ostream", "render": "/home/a/render.cpp"}
+    contexts = Table(
+        {"region": np.array([[*known].index(name) for name in inlined]), "file": np.array([*inlined.values()])}
+    )
+    source: Any = SimpleNamespace(regions=regions, contexts=contexts)
+    own = [name for name, is_own in zip(known, OwnCode(source).compiled, strict=True) if is_own]
+    assert own == ["work", "helper", "render"]
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,13 @@ def test_processes_that_end_early(tmp_path: Path) -> None:
     assert found.ranks == (1, 2)
 
 
+def test_a_process_that_reads_results(tmp_path: Path) -> None:
+    """It waits in read for its children, one of which ends 600 ms before the other."""
+    reads = ((0, 0, 1000, "read@x.c:1 <- gather@/home/a/x.c:7"),)
+    (found,) = team(tmp_path, (SOLVE, 0, 400), (SOLVE, 0, 1000), asleep=reads)
+    assert found.text == "process 2 works 600 ms longer in solve than the others, which end 600 ms earlier"
+
+
 def test_a_process_that_waits_for_work(tmp_path: Path) -> None:
     (found,) = team(tmp_path, (SOLVE, 0, 1000), (SOLVE, 0, 1000), asleep=(*WAITS, (1, 100, 700, GET)))
     assert found.loss_ns == 600 * MS

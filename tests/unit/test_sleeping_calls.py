@@ -11,7 +11,8 @@ import _otf2
 import numpy as np
 import pytest
 
-from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.synthetic_runs.diagnosed import asleep as slept
 from vtrace.analysis.findings.sleeping_calls import lock_call, longer_sleep, sleeping_call, with_python
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.selection import Selection
@@ -121,6 +122,17 @@ def test_for_whom_calls_wait(tmp_path: Path) -> None:
     assert times.is_for_thread.tolist() == [True, True, True, False, True, True, True, True, False]
     assert times.is_timed.tolist() == [False, True, True, False, False, False, True, True, False]
     assert times.is_for_process.tolist() == [False, False, False, True, False, False, False, False, True]
+    assert times.is_for_data.tolist() == [False] * len(sites)
+
+
+@pytest.mark.parametrize(
+    ("function", "is_data"),
+    [("read", True), ("__read_chk", True), ("recvmsg", True), ("poll", True), ("ppoll", True), ("pselect", True),
+     ("epoll_wait", True), ("usleep", False), ("clock_nanosleep", False), ("pause", False)],
+)  # fmt: skip
+def test_calls_that_wait_for_data(tmp_path: Path, function: str, is_data: bool) -> None:
+    times = BlockedTimes(asleep(tmp_path, f"{function}@x.c:1 <- fetch@/a/x.c:3", ""))
+    assert times.is_for_data.tolist() == [is_data, True]
 
 
 SLEEP = f"{NAP}python beat@/home/a/x.py:3"
@@ -167,6 +179,58 @@ def test_started_processes_without_records(tmp_path: Path) -> None:
     told = found.diagnosis(Selection())
     assert not [one for one in told.findings if one.kind == "blocked"]
     assert told.to_record.startswith("nothing was recorded of 1 started process: those of Python need vtrace run")
+
+
+READ, WAITPID, NAPS = (
+    "read@io/read.c:26 <- fetch@/a/x.c:7",
+    "waitpid@w.c:3 <- run@/a/x.c:9",
+    "usleep@u.c:3 <- rest@/a/x.c:4",
+)
+
+
+def processes(
+    where: Path, *asleep: tuple[int, int, int, str], lives: tuple[tuple[int, int], ...], silent: int = 0
+) -> list[str]:
+    """The texts of findings about sleep. Each process is the child of the one before. asleep: process, begin, end (ms),
+    call; that of WAITPID is in a recorded call. lives: first and last event (ms) of each process. silent: the number of
+    more processes, of which nothing was recorded."""
+    made, ms = Foreign(where), 10**6
+    for number, (first, last) in enumerate(lives):
+        waits = [one[1:3] for one in asleep if one[0] == number and one[3] == WAITPID]
+        calls = [event for begin, end in waits for event in ((begin * ms, "Enter", 1), (end * ms, "Leave", 1))]
+        main = 2 * number
+        made.events(number, [(first * ms, "Enter", main), *calls, (last * ms, "Leave", main)])
+    made.begin_definitions()
+    made.define("ClockProperties", 10**9, 0, 1000 * ms, 2**64 - 1)
+    made.define("SystemTreeNode", 0, "host", "node", UNDEFINED)
+    for number in range(len(lives) + silent):
+        made.define("LocationGroup", number, f"process {number}", 1, 0, number - 1 if number else UNDEFINED)
+    for number in range(len(lives)):
+        made.location(number, number)
+    for row, name in enumerate(("main", "waitpid", "shell")):
+        paradigm = _otf2.PARADIGM_NONE.value if row == 1 else COMPILER
+        made.region(row, name, _otf2.REGION_ROLE_FUNCTION.value, paradigm)
+    times = (
+        (row, begin * ms, end * ms, site, (2 * row, *(1,) * (site == WAITPID))) for row, begin, end, site in asleep
+    )
+    found = slept(made.close(), *times).diagnosis(Selection()).findings
+    return [one.text for one in found if one.kind == "blocked"]
+
+
+def test_a_shell_that_waits_for_an_unrecorded_command(tmp_path: Path) -> None:
+    """Process 0 reads what the command writes: something runs meanwhile."""
+    asleep, lives = ((0, 100, 900, READ), (1, 100, 900, WAITPID)), ((0, 1000), (0, 1000))
+    assert processes(tmp_path / "a", *asleep, lives=lives, silent=1) == []
+    (text,) = processes(tmp_path / "b", (0, 100, 900, NAPS), (1, 100, 900, WAITPID), lives=lives)
+    assert text == "process 0 sleeps 800 ms in usleep, called by rest (x.c:4), and nothing else runs meanwhile"
+
+
+def test_a_process_reads_the_data_of_another_one(tmp_path: Path) -> None:
+    """The records of the child begin late, and end early."""
+    assert processes(tmp_path / "a", (0, 100, 900, READ), lives=((0, 1000), (300, 700))) == []
+    assert processes(tmp_path / "b", (0, 100, 900, READ), lives=((0, 1000), (950, 990))) == []
+    assert len(processes(tmp_path / "c", (0, 100, 900, NAPS), lives=((0, 1000), (300, 700)))) == 1
+    assert len(processes(tmp_path / "d", (0, 100, 900, READ), lives=((0, 1000),))) == 1
 
 
 @pytest.mark.parametrize(("ends", "ms"), [((900, 900, 500), 400), ((900, 300, 500), 200), ((900, 900, 900), 800)])

@@ -190,6 +190,22 @@ def test_names_of_a_fortran_program(tmp_path: Path) -> None:
     assert (found["MAIN__"].name, found["outer_"].name) == ("solver", "outer")
 
 
+def test_constructs_of_a_fortran_program(tmp_path: Path) -> None:
+    """gfortran states no line for the body of a construct, and names the body of the main program's by its symbol."""
+    source = """program solver
+      integer :: i, k(8)
+      !$omp parallel do
+      do i = 1, 8
+        k(i) = i
+      end do
+      print *, k
+      end program
+      """
+    found = resolved(compiled(tmp_path, "gfortran", source, ".f90", "-g", "-fopenmp"))[0]
+    body = found["MAIN__._omp_fn.0"]
+    assert (body.name, body.file, body.line) == ("solver._omp_fn.0", str(tmp_path / "program.f90"), 1)
+
+
 def test_stripped(tmp_path: Path) -> None:
     program = compiled(tmp_path, "gcc", C, ".c", "-g")
     place = Place((str(program), build_id(program)), addresses(program)["middle"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import Site, site_of
+from vtrace.analysis.call_sites import Site, sites_of
 from vtrace.errors import FormatError
 from vtrace.io.sidecar import sidecar
 
@@ -45,18 +45,21 @@ class LongCalls:
 
     def source(self, region: int, locations: Sequence[int], caller: str = "") -> str:
         """file:line of the program's own code that makes most long calls of a region (a row) on some locations; "" if
-        unknown. caller: the function around the calls, "" if unknown. Places in functions that are not
-        recorded count if there is none in this one: the compiler may have inlined these."""
+        unknown. caller: the function around the calls, "" if unknown; functions that are not recorded may be inlined
+        into it. Places in such functions without the recorded one around them count if there is no other."""
         if not self._table:
             return ""
         columns, texts = self._table.columns, self._table.names["site"]
         chosen = np.flatnonzero((self._region == region) & np.isin(self._location, locations))
-        sums = defaultdict[Site | None, int](int)
+        recorded = {caller, *self._names}
+        sums, inside = defaultdict[Site | None, int](int), defaultdict[Site | None, int](int)
         for text, ns in zip(columns["site"][chosen].tolist(), columns["ns"][chosen].tolist(), strict=True):
-            site = site_of(texts[text]) if text < len(texts) else None
-            if not caller or not site or site.function == caller or site.function not in self._names:
-                sums[site if site and site.source else None] += ns
-        inside: dict[Site | None, int] = {site: ns for site, ns in sums.items() if site and site.function == caller}
-        found = inside or sums
+            stack = sites_of(texts[text]) if text < len(texts) else []
+            site = stack[0] if stack and stack[0].source else None
+            around = next((each.function for each in stack if each.function in recorded), "")
+            if not caller or around in ("", caller):
+                sums[site] += ns
+                inside[site] += ns if caller and around == caller else 0
+        found = inside if any(inside.values()) else sums
         best = max(found, key=found.__getitem__, default=None)
         return best.source if best and found[best] >= _MOST * sum(found.values()) else ""

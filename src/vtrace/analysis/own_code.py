@@ -52,6 +52,14 @@ class OwnCode:
             for library, name, file in zip(*columns, strict=True)
         ]
         found: Array = (CLASS_OF[self._trace.regions["activity"]] == USER) & np.array(known, bool)
+        found[self._inlined_from_headers()] = False
+        return found
+
+    def _inlined_from_headers(self) -> Array:
+        """The functions without a declaration, as inlined ones are, that have samples in lines of headers."""
+        contexts, declared = self._trace.contexts, self._trace.regions["file"] != ""
+        inlined = contexts.take(~declared[contexts["region"]])
+        found: Array = np.unique(inlined["region"][[in_headers(file) for file in inlined["file"].tolist()]])
         return found
 
     @cached_property

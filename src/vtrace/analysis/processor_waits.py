@@ -29,6 +29,8 @@ _HELD = re.compile(r"pthread_(mutex|rwlock)_|mtx_")
 """Those of them whose lock another thread holds."""
 _ANSWER = re.compile(r"recv|accept")
 """The beginning of the names of libc's functions that wait for the other end of a socket."""
+_DATA = re.compile(r"_*p?(read|recv|accept|poll|p?select|epoll_)")
+"""The beginning of the names of libc's functions that wait for data, which another process may send."""
 _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
@@ -144,6 +146,11 @@ class BlockedTimes(ProcessorWaits):
     def is_for_answer(self) -> Array:
         """(times,) bool: the call waits for the other end of a socket."""
         return self._in(_ANSWER)
+
+    @cached_property
+    def is_for_data(self) -> Array:
+        """(times,) bool: the call waits for data, or is not known."""
+        return self._in(_DATA) | ~self.is_known
 
     @cached_property
     def is_timed(self) -> Array:

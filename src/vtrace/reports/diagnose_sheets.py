@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.kinds import kind_of
 from vtrace.analysis.findings.run_facts import location_text, place_text
+from vtrace.analysis.findings.serving_rank import serving_rank
 from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -102,6 +103,7 @@ def _head(diagnosis: Diagnosis, findings: list[Finding]) -> str:
     if findings and kind_of(findings[0].kind).is_loss:
         return "Findings; 100 % are the time of all threads"
     balance = mpi.efficiencies["load_balance"][0] if mpi and mpi.efficiencies.rows else 1
+    balance = 1 if serving_rank(diagnosis.facts) >= 0 else balance
     if balance < _UNEVEN and not any(kind_of(one.kind).is_loss for one in every):
         return f"Findings; the cause of the load balance of {100 * balance:.0f} % is unknown"
     return "Findings; no loss above 2 % of the time of all threads was found"

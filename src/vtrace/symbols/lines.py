@@ -135,8 +135,9 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
             attributes, declared_in = full_attributes(die)
-            if "DW_AT_decl_line" not in attributes:  # g++ states no line for a lambda's body, only for its class
-                attributes, declared_in = dict(die.get_parent().attributes), unit
+            while "DW_AT_decl_line" not in attributes and (die := die.get_parent()):
+                # g++ states no line for a lambda's body, only for its class; gfortran none for the body of a construct
+                attributes, declared_in = dict(die.attributes), unit
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
             file = None
             if index is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -88,7 +88,8 @@ def _of_file(
     of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops do not help the user
     loops = {} if of_system or not with_loops else _loops(elf, debug, holders)
     inside = {a for function in loops.values() for a in function.instructions}
-    inlined = addr2line(debug, debug_path, sorted(inside | holders.keys()))
+    of_holders = {symbol for _, symbol in holders.values()}
+    inlined = addr2line(debug, debug_path, sorted(inside | holders.keys()), symbols=of_holders)
     of_source = SourceLoops(loops, begins, inlined or {})
     lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
@@ -178,11 +179,23 @@ def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) ->
         return {}
 
 
-def addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, CallsOfAddress] | None:
+def addr2line(
+    elf: ELFFile, path: str, addresses: Sequence[int], *, symbols: Collection[str] = ()
+) -> dict[int, CallsOfAddress] | None:
     """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
-    forms of debug information, and is faster than any package of Python."""
+    forms of debug information, and is faster than any package of Python. symbols: of the functions with the addresses.
+    Of an inlined function without a linkage name (static in C++, internal in Fortran) the tool's first answer has such
+    a symbol in place of the function's name, and only the next answers have the name."""
     if not has_debug_info(elf):
         return {}
+    found = _answers(path, addresses)
+    doubtful = [a for a, calls in (found or {}).items() if len(calls) > 1 and calls[0][0] in symbols]
+    again = _answers(path, [address for address in doubtful for _ in range(2)]) if doubtful else {}
+    return None if found is None else found | (again or {})
+
+
+def _answers(path: str, addresses: Sequence[int]) -> dict[int, CallsOfAddress] | None:
+    """The last answer of addr2line for each address."""
     words = ["addr2line", "--addresses", "--functions", "--inlines", f"--exe={path}"]
     asked = "".join(f"{address:#x}\n" for address in addresses)
     try:

@@ -200,7 +200,9 @@ def _functions(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, F
     found = {}
     for address, (_, symbol) in holders.items():
         at = where.get(begins[address], Position())
-        name = at.program if at.program and symbol == "MAIN__" else readable(symbol, at.fortran)
+        name = readable(symbol, at.fortran)
+        if at.program and outlined_of(symbol) == "MAIN__":  # the main program, or the body of a construct of OpenMP
+            name = at.program + name.removeprefix("MAIN__")
         found[address] = Function(name, symbol, at.file, at.line)
     return found
 

@@ -186,8 +186,8 @@ static void slow_neighbour(void)
     exchange();
 }
 
-/* The others ask the first rank for each task, which takes long to prepare one. */
-static void master_worker(void)
+/* The others ask the first rank for each task, which takes so many ms to prepare one. */
+static void hand_out(double preparing)
 {
     if (rank) {
         MPI_Send(data, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
@@ -198,10 +198,14 @@ static void master_worker(void)
     for (int i = 1; i < size; i++) {
         MPI_Status status;
         MPI_Recv(data, 1, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
-        prepare(BASE);
+        if (preparing > 0) prepare(preparing);
         MPI_Send(data, 1, MPI_BYTE, status.MPI_SOURCE, 2, MPI_COMM_WORLD);
     }
 }
+
+static void master_worker(void) { hand_out(BASE); }
+
+static void healthy_master(void) { hand_out(0); }
 
 static void small_messages(void)
 {
@@ -374,6 +378,7 @@ static const struct {
     PROPERTY(early_gather),
     PROPERTY(slow_neighbour),
     PROPERTY(master_worker),
+    PROPERTY(healthy_master),
     PROPERTY(small_messages),
     PROPERTY(needless_barriers),
     PROPERTY(halo_exchange),

@@ -77,6 +77,7 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         parts, threads = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
         parts[(parts < 1) & facts.asleep_until_time[mine]] = 0  # others that do not run for moments do not wait for it
+        parts[((parts < 1) | (threads == 0)) & _may_be_for_child(facts)[mine]] = 0
         for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
             if part > 0:
                 path, call = max(0, int(facts.path_of_blocked[at])), sleeping_call(asleep.sites[at])
@@ -108,12 +109,19 @@ def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]
     work, alarm = facts.asleep_at_work, facts.asleep_until_time
     sleeps = work & ~facts.blocked.is_for_process & ~_in_event_loop(facts)
     for_answer = facts.blocked.is_for_answer
+    waits = ~work & ~(facts.asleep_for_child & facts.starts_unrecorded[facts.blocked.location])
     for row in facts.masters.values():
-        yield row, sleeps & ~for_answer, ~work | for_answer
-        yield row, sleeps & for_answer, ~work
+        yield row, sleeps & ~for_answer, waits | for_answer
+        yield row, sleeps & for_answer, waits
         yield row, alarm, facts.asleep_for_thread & ~alarm
     for row in _sleepers(facts, ns * sleeps):
-        yield row, sleeps, ~(work | alarm)
+        yield row, sleeps, waits & ~alarm
+
+
+def _may_be_for_child(facts: RunFacts) -> Array:
+    """(times,) bool: a thread may wait for data of another process. The records of a process begin after its start,
+    and may end before the process."""
+    return facts.blocked.is_for_data & (len(facts.masters) > 1)
 
 
 def _in_event_loop(facts: RunFacts) -> Array:
@@ -180,9 +188,8 @@ def _finding(facts: RunFacts, one: _Sleep) -> Finding:
     who, turns = locations_text(facts.trace, rows), ", one at a time" * (len(rows) > 1)
     inside = f"in {facts.call_text(facts.paths, path)}" if path > 0 else ""
     where = f"in {one.place}" if call else inside or f"in {UNKNOWN_CALL}"
-    text = (
-        f"{who} sleep{'s' * (len(rows) == 1)} {span(round(one.slept))} {where}{turns}, and nothing else runs meanwhile"
-    )
+    alone = "nothing else runs" if call else "nothing else that was recorded runs"
+    text = f"{who} sleep{'s' * (len(rows) == 1)} {span(round(one.slept))} {where}{turns}, and {alone} meanwhile"
     return facts.finding(
         "blocked", loss, path, share=min(1.0, loss / facts.whole), locations=rows, text=text,
         culprit=f"{who}, {one.place or inside}", region=call.function if call else facts.region(path),

@@ -27,6 +27,7 @@ from vtrace.analysis.findings.run_facts import (
     ranks_text,
 )
 from vtrace.analysis.findings.run_notes import died
+from vtrace.analysis.findings.serving_rank import serving_rank
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
@@ -60,6 +61,8 @@ _AT_ONCE, _EACH = 0.8, 0.9
 place before at least the second part of the operations that wait."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
+_SERVED, _OF_SERVER = 0.9, ("mpi_latesender", "mpi_finalize_wait")
+"""Waits in a place are no loss if this part of them is that of a rank which serves the others, by these kinds."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
@@ -158,16 +161,26 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     facts, answers = diagnosis.facts, _without_recursion(diagnosis.facts, diagnosis.mpi)
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
+    server = serving_rank(facts)
     causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.in_mpi) > 1 else ()
     for cause in _by_culprit(facts, causes, answers, places, pool=pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
-        finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
-        yield _with_clock_doubt(finding, answers.waits, rows, clocks)
         explained_ns += cause.waits_ns
+        if not _serves(server, answers.waits, rows):
+            finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
+            yield _with_clock_doubt(finding, answers.waits, rows, clocks)
     others = [*_other_waits(facts, answers.waits, places=places, explained_ns=explained_ns)]
+    others = [wait for wait in others if not _serves(server, answers.waits, wait.rows)]
     explained = _of_partners(facts, others, pool)
     for wait, processor_ns in zip(others, explained, strict=True):
         yield _with_clock_doubt(replace(wait.finding, processor_ns=processor_ns), answers.waits, wait.rows, clocks)
+
+
+def _serves(location: int, waits: Table, rows: Array) -> bool:
+    """True if a location waits for messages, or for the end, for nearly all of the time of these waits."""
+    times, serves = waits["time_ns"][rows], [kind.startswith(_OF_SERVER) for kind in waits.kinds]
+    mine = (waits["location"][rows] == location) & np.array(serves, bool)[waits["kind"][rows]]
+    return bool(times[mine].sum() >= _SERVED * max(1, times.sum()))
 
 
 def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:

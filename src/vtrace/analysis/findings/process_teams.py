@@ -166,10 +166,10 @@ def _resting(facts: RunFacts) -> Array:
 
 
 def _waiting(facts: RunFacts, first: int, members: list[int], resting: Array) -> Array:
-    """(times,) bool: the sleep is a wait of a member of a team, or of the process that waits for them (first: its first
-    location)."""
+    """(times,) bool: the sleep is a wait of a member of a team, or of the process that waits for them, or reads what
+    they send (first: its first location)."""
     asleep = facts.blocked
-    waiting: Array = resting | ((asleep.location == first) & facts.asleep_for_thread)
+    waiting: Array = resting | ((asleep.location == first) & (facts.asleep_for_thread | asleep.is_for_data))
     mine = np.isin(asleep.location, [first, *members])
     return waiting & (asleep.ns >= _ASLEEP * (asleep.end - asleep.begin)) & mine
 

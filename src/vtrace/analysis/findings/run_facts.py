@@ -163,16 +163,33 @@ class RunFacts:
     @cached_property
     def unrecorded(self) -> int:
         """The number of started processes without records; 0 in a run with ranks, which other programs start."""
-        trace, properties = self.trace, self.trace.group_properties
+        trace, pid = self.trace, self._pids
         if np.any(trace.processes["rank"] >= 0):
             return 0
-        pids = properties.take(properties["name"] == PID)
-        pid = dict(zip(pids["group"].tolist(), pids["value"].tolist(), strict=True))
         images = zip(*(trace.processes[column].tolist() for column in ("host", "group")), strict=True)
         recorded = {(host, pid.get(group, group)) for host, group in images}
         starts = np.isin(trace.regions["name"].astype(str), _FORKS) & (trace.regions["paradigm"] == "NONE")
         starts = np.append(starts, False)[self.paths["region"]]
         return max(0, int(self.numbers["calls"][starts[self.numbers["path"]]].sum()) - len(recorded) + 1)
+
+    @cached_property
+    def starts_unrecorded(self) -> Array:
+        """(locations,) bool: the thread's process has started a process of the archive that has no events. The images
+        of one process have one number."""
+        trace, pid = self.trace, self._pids
+        groups, hosts = (trace.processes[column].tolist() for column in ("group", "host"))
+        images = [(host, pid.get(group, group)) for host, group in zip(hosts, groups, strict=True)]
+        recorded = {images[process] for process in self.masters if process >= 0}
+        silent = [group for group, one in zip(groups, images, strict=True) if one not in recorded]
+        parents = {*trace.groups["creator"][silent].tolist()} if silent else set()
+        starts = np.array([group in parents for group in groups] + [False], bool)
+        return starts[trace.places.process]
+
+    @cached_property
+    def _pids(self) -> dict[int, str]:
+        """The numbers of processes by group."""
+        pids = self.trace.group_properties.take(self.trace.group_properties["name"] == PID)
+        return dict(zip(pids["group"].tolist(), pids["value"].tolist(), strict=True))
 
     @cached_property
     def working(self) -> Array:

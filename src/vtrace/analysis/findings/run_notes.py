@@ -10,7 +10,8 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
-from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, locations_text
+from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, location_text, locations_text
+from vtrace.analysis.findings.serving_rank import serving_rank
 from vtrace.analysis.findings.sleeping_calls import is_for_interpreter
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
@@ -97,6 +98,9 @@ def limits(facts: RunFacts) -> Iterator[str]:
     if unfinished := died(trace):
         yield f"{unfinished}: waits in calls that did not end are unknown, and count as transfer"
     yield from _makers(facts)
+    if (server := serving_rank(facts)) >= 0:
+        who = location_text(trace, server)
+        yield f"{who} hardly works, and the others work equally long: its waits for messages are no loss"
     if window.start is not None or window.stop is not None:
         yield "a part of the run: waits for calls outside of --from and --to are left out"
     yield from window.caveats(trace)
