@@ -153,11 +153,19 @@ def launchers_library(mpicc: str | None) -> str | None:
     return str(mpi.library) if mpi else None
 
 
-def shim_of(library: str) -> str:
+class MissingShimError(VtraceError):
+    """The shim of an MPI library must be built first."""
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"no shim for {library} yet")
+        self.library = library
+
+
+def shim_of(library: str, *, builds: bool = True) -> str:
     """The path of the shim to preload for an MPI library: from the cache, or a prebuilt one, or built now. Ranks that
     need the same shim at the same time wait for the first one.
 
-    Raises VtraceError if no mpicc links the library, or the shim cannot be built.
+    Raises VtraceError if no mpicc links the library, or the shim cannot be built; MissingShimError instead of building.
     """
     note = _Note("shim", library)
     state = "\n".join([_state(library), *(_state(path) for path in _own_files())])
@@ -170,7 +178,10 @@ def shim_of(library: str) -> str:
     from vtrace.wrappers.mpi_shim.shim import prebuilt_library, shim_library
 
     path = Path(library)
-    found = str(prebuilt_library(path) or shim_library(find_mpi_with(path)))
+    prebuilt = prebuilt_library(path)
+    if not (prebuilt or builds):
+        raise MissingShimError(library)
+    found = str(prebuilt or shim_library(find_mpi_with(path)))
     note.write(found, state)
     return found
 
