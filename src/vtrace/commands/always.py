@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 
 from vtrace.wrappers.launch import always, launchers, start, watcher
+from vtrace.wrappers.launch.program import NoProgramError
 from vtrace.wrappers.launch.uses import MissingShimError, shim_of
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
@@ -28,7 +29,7 @@ def run_always(chosen: Choices, environ: Mapping[str, str]) -> NoReturn:
     """Becomes the program. environ: with the settings of the settings files. Raises NoProgramError."""
     given = start.given_environment()
     behind = launchers.rank(given) is not None and launchers.size(given) != 1
-    found = None if always.is_joined(given) or behind else _job(chosen, given, environ)
+    found = None if always.is_joined(given, chosen.words) or behind else _job(chosen, given, environ)
     if found is None:
         start.execute(chosen.words, given, lambda _: given)
     made, after = found
@@ -69,6 +70,7 @@ def _give_up(job: str, word: str, error: Exception) -> None:
         from vtrace.commands import job_file
 
         os.rmdir(job)
-        job_file.note(os.path.dirname(job), f"{word}: not recorded: {error}")
+        if not isinstance(error, NoProgramError):  # the user's own error
+            job_file.note(os.path.dirname(job), f"{word}: not recorded: {error}")
     if isinstance(error, MissingShimError):
         watcher.watch(lambda: shim_of(error.library))

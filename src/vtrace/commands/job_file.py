@@ -60,7 +60,8 @@ def _write(job: Path, wall: float | None) -> None:
             raise InterruptedError(4, "its writer was killed")
         job.rename(ending)
         program = _unify(ending, wall)
-        name = f"{file_name(program)}-{job.stem.partition('-')[2]}{PACKED}"
+        word, _, rest = job.stem.partition("-")
+        name = f"{file_name(program) or word}-{rest}{PACKED}"
         (ending / f"{PREFIX}{PACKED}").rename(job.with_name(name))
     except NoFilesError:
         pass  # the program has left vtrace out, or could not be started

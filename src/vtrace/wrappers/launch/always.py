@@ -10,26 +10,26 @@ from __future__ import annotations
 import os
 import time
 
-from vtrace.wrappers.launch.preload import literal
+from vtrace.wrappers.launch.preload import RUNTIME, literal
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Mapping, Sequence
 
 RUNNING = ".running"
 """The ending of the directory of a job that runs."""
 PREFIX = "job"
 """The prefix of a job's local files."""
-_MARK = "VTRACE_ALWAYS"
-"""The variable with the directory of the job that the program belongs to."""
 _KEPT = ("VT_ALWAYS_DIR", "VT_SHIM_CACHE")
 """The settings of the user or the site that apply."""
 _SETTINGS = {
     "VT_CONFIG": "", "VT_MODE": "PROFILE", "VT_VERBOSE": "0", "VT_SAMPLE_RATE": "0", "VT_PROCESSOR_WAIT": "no",
     "VT_FILE_PREFIX": PREFIX,
 }  # fmt: skip
-_JOINED = ("VTRACE_PARENT", "VTRACE_RUN", _MARK)
+_JOINED = ("VTRACE_PARENT", "VTRACE_RUN")
 """Variables by which a program belongs to a run."""
+_REMOTE = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "afs", "pvfs2", "panfs", "wekafs", "fuse")
+"""The beginnings of the names of network file systems in Linux."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+"
 
 
@@ -41,9 +41,11 @@ def jobs_directory(environ: Mapping[str, str]) -> str:
     return os.path.abspath(chosen) if chosen else ""
 
 
-def is_joined(environ: Mapping[str, str]) -> bool:
-    """True if the program belongs to a run that another vtrace run records."""
-    return any(name in environ for name in _JOINED)
+def is_joined(environ: Mapping[str, str], words: Sequence[str]) -> bool:
+    """True if another vtrace run records the program of a command, by the environment or by env in a launcher's
+    words."""
+    preloads = any(word.startswith("LD_PRELOAD=") and RUNTIME in word for word in words)
+    return preloads or any(name in environ for name in _JOINED)
 
 
 def make_job(environ: Mapping[str, str], word: str) -> str:
@@ -66,16 +68,21 @@ def file_name(program: str) -> str:
 def in_job(environ: Mapping[str, str], job: str) -> dict[str, str]:
     """The environment of a program of a job: the settings are those of --always only."""
     found = {name: value for name, value in environ.items() if not name.startswith("VT_") or name in _KEPT}
-    return {**found, **_SETTINGS, "VT_PFORM_GDIR": literal(job), _MARK: job}
+    return {**found, **_SETTINGS, **_places(environ, job)}
 
 
-def leave(environ: MutableMapping[str, str]) -> None:
-    """Removes what in_job has set: the program of another vtrace run inside a job belongs to that run only."""
-    job = environ.pop(_MARK, "")
-    if not job:
-        return
-    for name, value in {**_SETTINGS, "VT_PFORM_GDIR": literal(job), "VT_UNIFY": "no"}.items():
-        if environ.get(name) == value:
-            del environ[name]
-    for name in _JOINED:
-        environ.pop(name, None)
+def _places(environ: Mapping[str, str], job: str) -> dict[str, str]:
+    """The directories of the local files. The program writes to the buffer's pages, and so would wait for a network."""
+    buffers = environ.get("TMPDIR") or "/tmp" if _is_remote(job) else job
+    return {"VT_PFORM_GDIR": literal(job), "VT_PFORM_LDIR": literal(buffers)}
+
+
+def _is_remote(path: str) -> bool:
+    """True if a network file system holds a directory."""
+    kind, longest = "", 0
+    with open("/proc/self/mounts", errors="surrogateescape") as file:
+        for line in file:
+            _, place, type, *_ = line.split(" ")
+            if longest <= len(place) and f"{path}/".startswith(f"{place.rstrip('/')}/"):
+                kind, longest = type, len(place)
+    return kind.startswith(_REMOTE)

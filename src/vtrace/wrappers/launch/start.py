@@ -9,7 +9,7 @@ import sys
 from vtrace import settings_file
 from vtrace.errors import VtraceError
 from vtrace.text import plain, shell_command
-from vtrace.wrappers.launch import always, launchers, mpip_variable, preload
+from vtrace.wrappers.launch import launchers, mpip_variable, preload
 from vtrace.wrappers.launch.launchers import Launched
 from vtrace.wrappers.launch.mpi_library import family_of_launcher
 from vtrace.wrappers.launch.preload import Plan, Start
@@ -29,7 +29,6 @@ def environment() -> dict[str, str]:
     """The environment with which vtrace was started, with the settings of the settings files and those of mpiP's
     variable."""
     now = given_environment()
-    always.leave(now)
     settings_file.apply(now)
     mpip_variable.apply(now)
     return now
