@@ -353,9 +353,9 @@ def test_the_site_examples(mpi: Mpi, tmp_path: Path) -> None:
     """The environment of the module file and of the prolog records the ranks that mpiexec starts."""
     program = mpi.build("mpi_messages.c", plain=True)
     launcher = Path(mpi.launch[0])
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real/mpiexec").symlink_to(launcher)
-    path = f"{tmp_path}/real:{environment()['PATH']}"
+    if launcher.name != "mpiexec":
+        pytest.skip("bin has no mpiexec of another name")
+    path = f"{launcher.parent}:{environment()['PATH']}"
     env = {**mpi.env, "VT_SHIM_CACHE": str(tmp_path / "shims"), "PATH": path}
     vtrace(tmp_path, "shim", "build", mpi.mpicc, env=env)
     prolog = (SITE / "task_prolog.sh").read_text().splitlines()
@@ -366,7 +366,7 @@ def test_the_site_examples(mpi: Mpi, tmp_path: Path) -> None:
     assert exports == exported
     script = "\n".join([*exports, f"mpiexec {' '.join(mpi.launch[1:])} -n 2 {program}"])
     script = script.replace("/opt/vtrace/always", str(SITE)).replace("/shared/vtrace/jobs", str(tmp_path / "jobs"))
-    done = call(["sh", "-c", script], tmp_path, env)
+    done = call(["sh", "-c", script], tmp_path, env, timeout=120)
     assert "vtrace" not in done.stderr
     assert only_row(tmp_path / "jobs")["ranks"] == 2
 

@@ -175,13 +175,14 @@ def shim_of(library: str, *, builds: bool = True) -> str:
     from pathlib import Path
 
     from vtrace.wrappers.mpi_shim.installation import find_mpi_with
-    from vtrace.wrappers.mpi_shim.shim import prebuilt_library, shim_library
+    from vtrace.wrappers.mpi_shim.shim import is_built, prebuilt_library, shim_library
 
     path = Path(library)
     prebuilt = prebuilt_library(path)
-    if not (prebuilt or builds):
+    mpi = None if prebuilt else find_mpi_with(path)
+    if mpi and not (builds or is_built(mpi)):
         raise MissingShimError(library)
-    found = str(prebuilt or shim_library(find_mpi_with(path)))
+    found = str(shim_library(mpi) if mpi else prebuilt)
     note.write(found, state)
     return found
 
