@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from vtrace.console import CLICK_SETTINGS, Console, say, some, vtrace_console, w
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, shell_path
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 
 
@@ -48,7 +49,7 @@ def command(
 
     console = vtrace_console()
     where = directory or _default()
-    first = _time(since)
+    first = _begin(since)
     rows = sorted(_rows(where, console), key=lambda row: row["start"] or 0)
     jobs.add_changes(rows)
     wanted = [
@@ -79,12 +80,12 @@ def _default() -> Path:
     return Path(found)
 
 
-def _time(text: str | None) -> float | None:
+def _begin(text: str | None) -> float | None:
     """Seconds since 1970. Raises UsageError."""
     if text is None:
         return None
     if ago := _AGO.fullmatch(text):
-        return (datetime.now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})).timestamp()
+        return time.time() - int(ago[1]) * _UNITS[ago[2]]
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
