@@ -62,7 +62,8 @@ OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
 OF_BUILD = (
     ("settings",), ("settings", "--json"), ("doctor",), ("doctor", "--json"), ("filter", "rules"),
     ("filter", "rules", "--json"), ("filter", "rules", "--explain", "work"),
-    ("filter", "rules", "--explain", "work", "--json"), ("counters",), ("counters", "--json"),
+    ("filter", "rules", "--explain", "work", "--json"), ("counters",), ("counters", "--json"), ("jobs", "."),
+    ("jobs", ".", "--json"),
 )  # fmt: skip
 """Sub-commands to run without a trace."""
 DATA = "name,start_tsc.UTC,end_tsc\nstep,1999-12-31 23:59:58,1999-12-31 23:59:59.5\n"

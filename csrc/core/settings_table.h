@@ -110,6 +110,9 @@ TEXT(VT_PFORM_LDIR, ldir, 512, PLACE, NOTHING, "", "directory of the buffer whil
      "the current directory; on a network file system TMPDIR or /tmp")
 TEXT(VT_GNU_NMFILE, nmfile, 512, PATH, NOTHING, "",
      "output of nm --demangle --line-numbers, with the executable's names for vtunify", "none")
+TEXT(VT_ALWAYS_DIR, always_dir, 512, PATH, NOTHING, "always.md",
+     "directory for the files of vtrace run --always, which vtrace jobs lists",
+     "$XDG_STATE_HOME/vtrace/jobs, or ~/.local/state/vtrace/jobs")
 TEXT(VT_FILTER_SPEC, filter_spec, 512, PATH, WHOLE, "filter.md",
      "file of rules that select the functions and calls to record", "none")
 TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",

@@ -20,8 +20,8 @@ _FOLDER = Path(__file__).parent / "commands"
 _GROUPS = ("Prepare", "After the run", "Understand", "Share", "Help")
 """The groups of the list of commands."""
 _ORDER = (
-    "demo run doctor settings counters filter score shim dump clean summary view profile diagnose diff mpip timers "
-    "report export import cut info help compat completion"
+    "demo run doctor settings counters filter score shim dump clean jobs summary view profile diagnose diff mpip "
+    "timers report export import cut info help compat completion"
 ).split()
 """The commands in the order of use; others follow in the alphabet's."""
 _DOCSTRING = re.compile(rf'\n"""({"|".join(_GROUPS)}): (.*?)(?:"""|\n)')

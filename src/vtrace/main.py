@@ -22,6 +22,8 @@ def main() -> int:
 
         chosen, environ = choices.parse(sys.argv[2:]), start.environment()
         if chosen and not (chosen.view or chosen.bundle or chosen.repeat_groups):
+            if chosen.always:
+                return _always(chosen, environ)
             start.decide(chosen, environ)
             if chosen.unify or not chosen.switches["unify"]:
                 return _run(chosen, environ)
@@ -51,6 +53,18 @@ def _run(chosen: Choices, environ: dict[str, str]) -> int:
 
             return run_and_unify(made, chosen, environ)
         start.become(made, environ)
+    except VtraceError as error:
+        start.say(f"error: {error}")
+        return error.exit_code
+
+
+def _always(chosen: Choices, environ: dict[str, str]) -> int:
+    from vtrace.commands.always import run_always
+    from vtrace.errors import VtraceError
+    from vtrace.wrappers.launch import start
+
+    try:
+        run_always(chosen, environ)
     except VtraceError as error:
         start.say(f"error: {error}")
         return error.exit_code

@@ -105,3 +105,21 @@ def check_archive(row: Situation, mode: str, where: Path, said: str) -> None:
         counts = {region["region"]: region["calls"] for region in table["regions"]}
         wanted = row.calls[mode]
         assert {name: counts.get(name, 0) for name in wanted} == dict(wanted)
+
+
+PLAIN_ROWS = [row for row in SITUATIONS if "run" in row.modes]
+
+
+@pytest.mark.parametrize("row", PLAIN_ROWS, ids=[row.name for row in PLAIN_ROWS])
+def test_situation_always(build: Builder, tmp_path: Path, row: Situation) -> None:
+    """With vtrace run --always the program also has the untraced standard error."""
+    for tool in row.tools:
+        need(tool)
+    if row.as_root and os.geteuid() != 0:
+        pytest.skip("only root can do this")
+    plain = untraced(build, row, tmp_path / "plain")
+    (tmp_path / "traced").mkdir()
+    env = {"VT_ALWAYS_DIR": str(tmp_path / "jobs")}
+    done = vtrace(tmp_path / "traced", "run", "--always", *words_of(build, row, False), env=env, check=False)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout), str(done)
+    assert "vtrace" not in done.stderr, str(done)

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from vtrace import console as talk
+from vtrace.commands.always import run_always
 from vtrace.commands.whole_run import run_and_unify
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import UsageError, VtraceError
@@ -41,6 +42,7 @@ Examples:
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
   vtrace run -v --mpi=mpicc.openmpi ...    an MPI that vtrace run does not find
   vtrace run --repeat-groups --counters topdown ./heat    a run for each group of counters
+  vtrace run --always srun ./heat           a small file a job, no messages: vtrace jobs lists them
   vtrace run --bundle traced ./heat         for a container: mpiexec -n 4 traced/vtrace-run ./heat"""
 
 
@@ -92,11 +94,6 @@ def _run(words: tuple[str, ...], **others: Any) -> None:
     chosen.samples_by_default = True
     for name in choices.FLAGS:
         setattr(chosen, name, others[name])
-    if chosen.no_sample and others["sample"]:
-        raise UsageError("--sample and --no-sample exclude each other", "leave one of them out")
-    for option in ("sample", "view"):
-        if chosen.profile_only and others[option]:
-            raise UsageError(f"--profile-only and --{option} exclude each other", "leave one of them out")
     if chosen.view and others["unify"] is False:
         raise UsageError("--view needs an archive", "leave out --no-unify")
     for name, (option, what, _) in choices.VALUES.items():
@@ -104,12 +101,16 @@ def _run(words: tuple[str, ...], **others: Any) -> None:
             raise UsageError(f"{option}: {what} is empty", "check the shell variables in the command line")
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
+    if told := choices.excluded(chosen):
+        raise UsageError(told, "leave one of them out")
     environ = start.environment()
     if chosen.bundle:
         _write_bundle(chosen, environ, Path(chosen.bundle))
         return
     if not words:
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM [ARGUMENTS]...'")
+    if chosen.always:
+        run_always(chosen, environ)
     start.decide(chosen, environ)
     if (others["unify"] or chosen.view) and not chosen.unify and launchers.rank(environ) == 0:
         start.say("warning: nothing is unified: put vtrace run before the launcher: vtrace run mpiexec ...")

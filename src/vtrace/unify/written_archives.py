@@ -55,6 +55,8 @@ def write_archives(
     )
     if context.request.by_run:
         ranks.first(lambda: _mark(archive))
+    if extend := context.request.extend:
+        ranks.first(lambda: extend(archive.directory))
     if starts is not None:
         run, heap_class = prepared.found.run, merged.heap_class
         pack(run, starts, archive.directory, heap_class=heap_class, samples=merged.samples, ranks=ranks)

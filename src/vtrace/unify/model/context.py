@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +37,8 @@ class Request:
     """Write a packed archive."""
     by_run: bool = False
     """vtrace run asks: the next run may replace the archive."""
+    extend: Callable[[Path], object] | None = None
+    """Gets the directory of the finished archive, before it is packed; may add files to its sidecar."""
     repair: bool = True
     """Correct clocks if messages run backwards."""
     samples: str | None = None

@@ -90,6 +90,11 @@ FLAGS = {
         "--profile-only",
         "Record no events, but calls and times by call path, in files of constant size; sets VT_MODE=PROFILE.",
     ),
+    "always": (
+        "--always",
+        "For every job of a site: like --profile-only, without any message, into one small file in VT_ALWAYS_DIR, "
+        "which vtrace jobs lists.",
+    ),
     "packed": ("--packed", "When unifying: write a packed archive, PREFIX.vtz, like vtunify --packed."),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
@@ -117,6 +122,7 @@ class Choices:
         self.repeat_groups = False
         self.no_sample = False
         self.profile_only = False
+        self.always = False
         self.samples_by_default = False
         """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
         self.packed = False
@@ -161,5 +167,17 @@ def parse(words: list[str]) -> Choices | None:
             setattr(chosen, flags[name], True)
         else:
             return None
-    excluded = (chosen.no_sample and chosen.sample) or (chosen.profile_only and (chosen.sample or chosen.view))
-    return chosen if chosen.words and not excluded else None
+    return chosen if chosen.words and not excluded(chosen) else None
+
+
+def excluded(chosen: Choices) -> str:
+    """Two options that exclude each other, in words; empty if there are none."""
+    of_events = {"--sample": chosen.sample, "--view": chosen.view}
+    of_archive = {
+        "-o": chosen.prefix, "--unify": chosen.switches["unify"], "--packed": chosen.packed, "--force": chosen.force,
+        "-v": chosen.verbose, "--bundle": chosen.bundle, "--repeat-groups": chosen.repeat_groups,
+    }  # fmt: skip
+    pairs = [("--sample", "--no-sample")] * bool(chosen.sample and chosen.no_sample)
+    pairs += [("--profile-only", option) for option, given in of_events.items() if chosen.profile_only and given]
+    pairs += [("--always", option) for option, given in (of_events | of_archive).items() if chosen.always and given]
+    return f"{' and '.join(pairs[0])} exclude each other" if pairs else ""

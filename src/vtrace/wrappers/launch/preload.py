@@ -325,6 +325,8 @@ def _is_privileged(path: str) -> bool:
 def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, start: Start) -> None:
     environ = {**start.environ, **made.changes}
     linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
+    if linked and chosen.always:
+        raise VtraceError("the program is compiled with vtrace: its own settings stay")
     _check_name(LIB, "install vtrace elsewhere")
     loaded = programs.libraries(elf, program.executable, start.environ)
     if not loaded.libraries:  # the program will probably not start either
@@ -359,7 +361,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         made.changes[_SITES] = _SITE_BYTES
     sampled = environ.get("VT_SAMPLE_RATE", "0") != "0"
     locks = environ.get(SWITCHES["locks"][0], "").lower() == ON["locks"]
-    recorded = bool(kinds or shim or linked or python or sampled or locks)
+    recorded = bool(kinds or shim or linked or python or sampled or locks or chosen.always)
     # The search reads the program and its libraries, so it runs only if the answer matters.
     functions = (chosen.functions or not recorded) and uses.functions(
         program, loaded, foreign=bool(environ.get("VT_FUNCTIONS"))
@@ -493,7 +495,7 @@ def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices
     made.details.append(f"MPI: {library} ({origin})")
     _compare_families(made, user, library, start)
     _check_name(cache_directory(), "set VT_SHIM_CACHE to another directory")
-    return uses.shim_of(library)
+    return uses.shim_of(library, builds=not chosen.always)
 
 
 def _compare_families(made: Plan, user: str, library: str | None, start: Start) -> None:

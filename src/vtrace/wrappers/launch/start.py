@@ -17,7 +17,7 @@ from vtrace.wrappers.launch.program import NoProgramError, find, locate
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
     from vtrace.wrappers.launch.choices import Choices
@@ -26,8 +26,16 @@ _ENOEXEC = 8
 
 
 def environment() -> dict[str, str]:
-    """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale; with the
-    settings of the settings files and those of mpiP's variable."""
+    """The environment with which vtrace was started, with the settings of the settings files and those of mpiP's
+    variable."""
+    now = given_environment()
+    settings_file.apply(now)
+    mpip_variable.apply(now)
+    return now
+
+
+def given_environment() -> dict[str, str]:
+    """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale."""
     now = dict(os.environ)
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -35,8 +43,6 @@ def environment() -> dict[str, str]:
                 now.pop("LC_CTYPE", None)
     except OSError:
         pass
-    settings_file.apply(now)
-    mpip_variable.apply(now)
     return now
 
 
@@ -180,20 +186,26 @@ def _in_front(inner: Plan, environ: Mapping[str, str]) -> list[str]:
 
 def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
     """Executes the program in this process. Raises NoProgramError."""
+    changed = {**environ, **made.changes}
+    execute(made.words, changed, lambda path: _of_a_run(changed, made.words, path))
+
+
+def execute(words: list[str], environ: Mapping[str, str], own: Callable[[str], Mapping[str, str]]) -> NoReturn:
+    """Executes a command in this process. environ: to find the program; own: gets the path of the executable, returns
+    its environment. Raises NoProgramError."""
     import signal
 
     # Python ignores these signals, and the program would inherit this state.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     sys.stdout.flush()
-    path = locate(made.words[0], environ)
-    changed = {**environ, **made.changes}
+    path = locate(words[0], environ)
     try:
-        os.execve(path, made.words, _of_a_run(changed, made.words, path))
+        os.execve(path, words, own(path))
     except OSError as error:
         if error.errno == _ENOEXEC and _is_text(path):
-            os.execve("/bin/sh", ["sh", path, *made.words[1:]], _of_a_run(changed, made.words, "/bin/sh"))
-        raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
+            os.execve("/bin/sh", ["sh", path, *words[1:]], own("/bin/sh"))
+        raise NoProgramError(f"cannot start {words[0]}: {error.strerror}", 126) from None
 
 
 def _of_a_run(environ: Mapping[str, str], words: list[str], path: str) -> dict[str, str]:

@@ -153,11 +153,19 @@ def launchers_library(mpicc: str | None) -> str | None:
     return str(mpi.library) if mpi else None
 
 
-def shim_of(library: str) -> str:
+class MissingShimError(VtraceError):
+    """The shim of an MPI library must be built first."""
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"no shim for {library} yet")
+        self.library = library
+
+
+def shim_of(library: str, *, builds: bool = True) -> str:
     """The path of the shim to preload for an MPI library: from the cache, or a prebuilt one, or built now. Ranks that
     need the same shim at the same time wait for the first one.
 
-    Raises VtraceError if no mpicc links the library, or the shim cannot be built.
+    Raises VtraceError if no mpicc links the library, or the shim cannot be built; MissingShimError instead of building.
     """
     note = _Note("shim", library)
     state = "\n".join([_state(library), *(_state(path) for path in _own_files())])
@@ -167,10 +175,14 @@ def shim_of(library: str) -> str:
     from pathlib import Path
 
     from vtrace.wrappers.mpi_shim.installation import find_mpi_with
-    from vtrace.wrappers.mpi_shim.shim import prebuilt_library, shim_library
+    from vtrace.wrappers.mpi_shim.shim import is_built, prebuilt_library, shim_library
 
     path = Path(library)
-    found = str(prebuilt_library(path) or shim_library(find_mpi_with(path)))
+    prebuilt = prebuilt_library(path)
+    mpi = None if prebuilt else find_mpi_with(path)
+    if mpi and not (builds or is_built(mpi)):
+        raise MissingShimError(library)
+    found = str(shim_library(mpi) if mpi else prebuilt)
     note.write(found, state)
     return found
 

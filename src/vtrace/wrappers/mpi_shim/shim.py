@@ -73,6 +73,11 @@ def shim_library(mpi: Mpi) -> Path:
     return _cached(mpi) / LIBRARY
 
 
+def is_built(mpi: Mpi) -> bool:
+    """True if shim_library builds nothing. Raises VtraceError if the cache cannot be written."""
+    return (cache_dir() / f"{_PREFIX}{mpi.key}" / LIBRARY).is_file()
+
+
 def _cached(mpi: Mpi) -> Path:
     directory = cache_dir() / f"{_PREFIX}{mpi.key}"
     with _missing(directory, ARCHIVE, LIBRARY) as missing:
