@@ -23,7 +23,7 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
     const uint64_t told = vt_process.set.mode == VT_MODE_PROFILE ? 0 : VT_READ(l->lost_told); /* a profile has none */
     by[VT_READ(l->lost_why)] += atomic_load(&l->lost) - told - unwritten;
     by[VT_LOST_WRITE] += unwritten;
-    by[VT_LOST_SIZE] += VT_READ(l->left);
+    by[vt_size_reason()] += VT_READ(l->left);
     by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
     for (unsigned why = 1; why < VT_LOST_MOST; why++) {
         if (by[why]) vt_define_at(l, VT_D_LOST, vt_number(l->number), vt_number(why), vt_number(by[why]));
@@ -287,7 +287,7 @@ static void say_what_was_written(int all)
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
         if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
-        else if (VT_READ(l->stopped) == VT_LOST_SIZE || VT_READ(l->left)) sized += gone;
+        else if (VT_READ(l->stopped) == vt_size_reason() || VT_READ(l->left)) sized += gone;
         else lost += gone;
         vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
                (unsigned long long)VT_READ(l->records), (unsigned long long)wrote, VT_READ(l->flushes),

@@ -71,9 +71,16 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     memcpy(b.open, c->open, c->nopen * sizeof *c->open);
     b.checksum = vt_checksum(vt_checksum(0, &b, sizeof b), e.data, e.bytes);
     struct iovec parts[2] = {{&b, sizeof b}, {(void *)(uintptr_t)e.data, e.bytes}};
+    const uint64_t bytes = sizeof b + e.bytes;
+    if (!vt_budget_take(bytes, c->content == VT_DEFINITIONS || c->content == VT_PROFILE)) return -EDQUOT;
     long r = write_all(fd, parts, *end);
-    if (r >= 0) *end += sizeof b + e.bytes;
-    else VT_SYS2(ftruncate, fd, *end); /* removes the partial block; the buffer has the whole chunk */
+    if (r >= 0) {
+        *end += bytes;
+        if (c->content == VT_EVENTS) vt_budget_wrote(raw, bytes);
+        return r;
+    }
+    atomic_fetch_sub(&vt_process.written, bytes);
+    VT_SYS2(ftruncate, fd, *end); /* removes the partial block; the buffer has the whole chunk */
     return r;
 }
 
@@ -170,6 +177,19 @@ static void release(struct vt_location *l, int content, struct vt_chunk **first)
     if (content == VT_SAMPLES) l->samples.chunks--;
 }
 
+/* A chunk that does not fit into the budget: its events are lost, and recording ends. */
+static void drop(struct vt_location *l, const struct vt_chunk *c)
+{
+    l->is_beyond = 1;
+    if (c->content == VT_EVENTS) {
+        l->lost_why = vt_size_reason();
+        atomic_fetch_add(&l->lost, vt_events_in(vt_chunk_words((struct vt_chunk *)(uintptr_t)c), c->used / 8));
+        VT_SET(l->records, l->records - c->records);
+    }
+    atomic_store(&vt_process.full, VT_FULL_ALL);
+    vt_limits_clear();
+}
+
 /* Appends the chunks of a list to a file, and returns each written chunk to the buffer. Unwritten chunks remain in the
    list. The function stops between two chunks if a signal is pending for this thread. Samples go into the events
    file. */
@@ -189,14 +209,15 @@ static long write_chunks(struct vt_location *l, int content, struct vt_chunk **f
     struct vt_codec_context *x = vt_codec_get();
     while (!r && is_next(l, content, *first)) {
         if (*first == l->mark.chunk) void_mark(l);
-        if ((r = write_block(fd, &end, *first, x)) < 0) break;
+        r = l->is_beyond && content != VT_DEFINITIONS ? -EDQUOT : write_block(fd, &end, *first, x);
+        if (r == -EDQUOT && content != VT_DEFINITIONS) drop(l, *first);
+        else if (r < 0) break;
         release(l, content, first);
         r = is_next(l, content, *first) && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
     }
     vt_codec_put(x);
     if (r != -EBADF) VT_SYS1(close, fd);
     VT_SET(l->written_bytes, l->written_bytes + end - begin);
-    atomic_fetch_add(&vt_process.written, end - begin);
     return r;
 }
 
@@ -234,7 +255,6 @@ static long write_profile(struct vt_location *l)
     vt_codec_put(x);
     VT_SYS1(close, fd);
     VT_SET(l->written_bytes, l->written_bytes + end - begin);
-    atomic_fetch_add(&vt_process.written, end - begin);
     if (r < 0)
         vt_warn("%s cannot be written (%s): the profile %s; set VT_PFORM_GDIR to another directory", l->scratch.path,
                 vt_reason(r), vt_buffer_in_file() && vt_buffer_is_there() ? "stays in the buffer" : "may be lost");

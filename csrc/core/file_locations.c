@@ -34,7 +34,7 @@ const char *vt_launcher_rank(void)
 
 /* The number of processes that the launcher has started on this node; 0: unknown. Source: variables of Open MPI, Hydra,
    MVAPICH, PALS and Slurm. For several nodes Slurm's value may be "4(x2),3". */
-static uint64_t launcher_processes(void)
+uint64_t vt_launcher_processes(void)
 {
     static const char *const names[] = {
         "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",       "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE",
@@ -349,7 +349,7 @@ void vt_place_read_path(const char *name, char *into, size_t bytes)
 void vt_place_read(struct vt_settings *set)
 {
     note_directory();
-    set->processes = launcher_processes();
+    set->processes = vt_launcher_processes();
     static char directory[sizeof set->gdir];
     read_prefix(set, directory, sizeof directory);
     strcpy(set->base, set->prefix);

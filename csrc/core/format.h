@@ -66,7 +66,7 @@ enum vt_class {
     X(paradigm) X(marker) X(user_comm)
 /* The functions of the unifier that write OTF2 events, see csrc/otf2_writer/transcode.c. */
 #define VT_HANDLERS(X)                                                                                                 \
-    X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner)           \
+    X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner) X(thinned) \
     X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
     X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait) X(blocked)
 /* clang-format on */
@@ -255,7 +255,9 @@ enum vt_record_role {
     X(USER_SEND, 120, 2, USER, user_comm, NONE, EVENT, user, "tag bytes:size")                                         \
     X(USER_RECV, 121, 2, USER, user_comm, NONE, EVENT, user, "tag bytes:size")                                         \
     X(SECTION, 122, 1, USER, metric, NONE, EVENT, metric, "value")                                                     \
-      /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */
+      /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */                                   \
+    X(THINNED, 14, 1, CONTROL, NONE, NONE, NOTE, thinned, "ticks")                                                     \
+      /* VT_BUDGET: from here on shorter calls are only counted, in the location's profile; 0: no call */
 /* clang-format on */
 
 /* Flags above the text's id in the site of BLOCKED: the call may wait for another process, or ends at a time. */
@@ -312,8 +314,8 @@ enum vt_sample_clock {
 #undef VT_SAMPLE_CLOCK_ENUM
 };
 
-/* ---- Profile (VT_MODE=PROFILE): rows of struct vt_profile_row, in chunks and blocks of the content VT_PROFILE ----
-   A row is a call path of the location. Of two blocks with the same sequence the later one holds; a chunk in a buffer
+/* ---- Profile (VT_MODE=PROFILE, VT_BUDGET): rows of struct vt_profile_row, in chunks and blocks of VT_PROFILE ----
+   A row is a call path of the location; with VT_BUDGET it has the calls that are not among the events. Of two blocks with the same sequence the later one holds; a chunk in a buffer
    holds instead of its blocks. Rows of one path in several chunks add up. Times are ticks. */
 struct vt_profile_row {
     uint64_t what; /* the innermost region, as in vt_chunk.open; 0: the path outside all regions */
@@ -356,7 +358,8 @@ enum vt_io_paradigm {
     X(WRITE, 3) /* the events file could not be written */                                                             \
     X(LIMIT, 4) /* VT_MAX_FLUSHES reached */                                                                           \
     X(THREAD, 5) /* a thread without a location: too many threads, no memory */                                        \
-    X(SIZE, 6) /* VT_MAX_SIZE reached */
+    X(SIZE, 6) /* VT_MAX_SIZE reached */                                                                               \
+    X(BUDGET, 7) /* VT_BUDGET reached */
 enum vt_lost {
 #define VT_LOST_ENUM(name, number) VT_LOST_##name = number,
     VT_LOST_REASONS(VT_LOST_ENUM)
@@ -519,7 +522,9 @@ struct vt_file {
 
 /* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file and, at VT_LAST_CHUNK,
    a chunk with definitions of the end of the process that fit nowhere else ---- */
-#define VT_CHUNK_STATES(X) X(FREE, 0) X(FILLING, 1) X(FULL, 2)
+/* TAKING: gets the records that a chunk of its location and sequence keeps, while that one is thinned (VT_BUDGET). The
+   records of the two are the first `kept` words of this chunk, and those of the other one from word `counted` on. */
+#define VT_CHUNK_STATES(X) X(FREE, 0) X(FILLING, 1) X(FULL, 2) X(TAKING, 3)
 enum vt_chunk_state {
 #define VT_CHUNK_STATE_ENUM(name, number) VT_CHUNK_##name = number,
     VT_CHUNK_STATES(VT_CHUNK_STATE_ENUM)
@@ -544,7 +549,9 @@ struct vt_chunk {
     uint64_t end_ticks; /* in a full chunk: time of its last record */
     uint32_t next, used; /* list link, bytes of records; meaningless in a file */
     uint64_t open[VT_OPEN_MAX]; /* outermost first */
-    uint32_t counted, unused; /* VT_MODE=PROFILE: words of the records that the profile has counted already */
+    /* Words of the records that the profile (VT_MODE=PROFILE) or the thinning has handled already; words that the chunk
+       TAKING keeps of them */
+    uint32_t counted, kept;
 };
 
 /* ---- Block: one chunk in a def or events file ---- */

@@ -96,6 +96,16 @@ static const struct launcher {
     {"jsmd", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
 };
 
+uint64_t vt_launcher_ranks(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const char *size = getenv(launchers[i].rank) ? getenv(launchers[i].size) : NULL;
+        const unsigned long n = size && *size >= '0' && *size <= '9' ? strtoul(size, NULL, 10) : 0;
+        if (n && n < VT_NO_RANK) return n;
+    }
+    return 0;
+}
+
 static const struct launcher *launcher_called(const char *name)
 {
     if (!is_launcher(name)) return NULL;

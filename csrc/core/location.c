@@ -138,7 +138,7 @@ static int begin_chunk(struct vt_location *l)
     c->dropped = l->dropped;
     c->depth = l->depth;
     c->nopen = l->nopen;
-    c->records = c->counted = 0;
+    c->records = c->counted = c->kept = 0;
     c->classes = VT_CLASS_ALL;
     memcpy(c->open, l->open, l->nopen * sizeof *l->open);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
@@ -148,6 +148,7 @@ static int begin_chunk(struct vt_location *l)
     l->polls.end = NULL;
     l->cursor = vt_chunk_words(c);
     VT_SET(l->limit, vt_chunk_limit(c));
+    if (l->thin) vt_thin_tell(l);
     return 1;
 }
 
@@ -176,11 +177,17 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     vt_location_create_buffer();
     if (!vt_location_lock(l)) return 0;
+    /* with a budget that is short, chunks wait neither for thinning nor to be written: their bytes must be known */
+    const int is_short = vt_process.set.budget && vt_budget_is_short();
+    if ((is_short || (l->thin && l->thin->bits)) && !l->full && vt_thin(l)) {
+        vt_location_unlock(l);
+        return 1;
+    }
     vt_chunk_finish(l);
     int ring = vt_process.set.mode == VT_MODE_RING;
     if (ring && l->chunks >= l->quota) vt_ring_drop(l);
-    int fits = !l->chunks || vt_buffer_has_room(), counts = fits || l->chunks >= l->quota;
-    int has = fits && l->chunks < l->quota && begin_chunk(l);
+    int fits = !l->chunks || vt_buffer_has_room(), counts = !is_short && (fits || l->chunks >= l->quota);
+    int has = !(is_short && l->chunks) && fits && l->chunks < l->quota && begin_chunk(l);
     if (!has && ring) has = vt_ring_drop(l) && begin_chunk(l); /* no memory: reuse the oldest chunk */
     int must_flush = !has && !ring && l->chunks;
     vt_location_unlock(l);

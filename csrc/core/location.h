@@ -111,6 +111,24 @@ struct vt_profile {
     struct vt_profile_row *kept;
 };
 
+/* The thinning of a location (VT_BUDGET). Lengths of calls are in bits: a call of n bits takes less than 2^n ticks. */
+#define VT_THIN_DEPTH 1024u /* deeper calls stay */
+#define VT_THIN_BITS 32u /* longer calls stay */
+struct vt_thin_call {
+    uint64_t what, entered, before; /* before: time of the record before the call */
+    struct vt_profile_row *row; /* NULL: not looked up yet */
+    uint32_t at, words, stays; /* at: its first word in the thinned chunk; stays: 1 if it is never thinned */
+};
+struct vt_thin {
+    uint32_t bits, told; /* calls of at most so many bits are only counted, 0: none; the value of the last record */
+    uint32_t from; /* words of the current chunk that were looked at before */
+    uint64_t since, lowered; /* ns: time of the last look; time when bits last became smaller */
+    uint64_t words,
+        by_bits[VT_THIN_BITS + 1]; /* words at the last look; those of calls that may be thinned, by length */
+    uint32_t depth, beyond;
+    struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
+};
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -196,6 +214,8 @@ struct vt_location {
     uint32_t round; /* chunks to write by steps until a step counts as the next flush */
     struct vt_profile *profile; /* profile.c; NULL: none yet */
     uint64_t counted; /* events that are in the profile */
+    struct vt_thin *thin; /* thin.c; NULL: none yet */
+    uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -325,10 +345,48 @@ struct vt_profile_row *vt_profile_row(struct vt_location *l, const struct vt_pro
 /* Before the buffer is replaced: the open calls continue in a new table. */
 void vt_profile_keep(struct vt_location *l);
 
+/* Adds the time of a call to its row. */
+static inline void vt_profile_add_time(struct vt_profile_row *row, uint64_t ticks)
+{
+    const unsigned __int128 square = (unsigned __int128)ticks * ticks;
+    const unsigned __int128 squares = ((unsigned __int128)row->squares[1] << 64 | row->squares[0]) + square;
+    row->ticks += ticks;
+    if (ticks < row->least) row->least = ticks;
+    if (ticks > row->most) row->most = ticks;
+    row->squares[0] = (uint64_t)squares;
+    row->squares[1] = (uint64_t)(squares >> 64);
+}
+
 /* ---- profile_fold.c: counts the records of a chunk ---- */
 
 /* Adds the records of a full chunk to the profile. Afterwards the chunk is free. Requires the lock of the location. */
 void vt_profile_fold(struct vt_location *l, struct vt_chunk *c);
+
+/* ---- budget.c: the bytes of local files that may still be written (VT_BUDGET) ---- */
+
+/* Returns 1 if the process has to save bytes: it has used more than its share of the budget for its time so far. */
+int vt_budget_is_short(void);
+/* Adds the bytes of a block to those that are written. Returns 0 if they do not fit into the budget. at_end: 1 if it is a
+   part of what the end of the process needs. */
+int vt_budget_take(uint64_t bytes, int at_end);
+/* The reason for which recording stops at a size. */
+static inline enum vt_lost vt_size_reason(void) { return vt_process.set.budget ? VT_LOST_BUDGET : VT_LOST_SIZE; }
+/* Returns the size at which recording stops. */
+uint64_t vt_budget_limit(void);
+/* Notes that chunks of so many raw bytes of events became so many stored ones. */
+void vt_budget_wrote(uint64_t raw, uint64_t stored);
+/* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
+void vt_budget_choose(struct vt_thin *t);
+
+/* ---- thin.c: takes the shortest calls out of a chunk, and counts them in the profile ---- */
+
+/* Thins the current chunk of the calling thread's location, if need be. Returns 1 if recording continues in the chunk. 0:
+   it is still full. Requires the lock of the location. */
+int vt_thin(struct vt_location *l);
+/* Writes from which length on calls are recorded, if that has changed for the present chunk. */
+void vt_thin_tell(struct vt_location *l);
+/* Notes if the calls of a new region may be thinned. paradigm, role: as in OTF2. */
+void vt_thin_region(uint32_t id, uint8_t paradigm, uint8_t role);
 
 /* ---- ring.c: the flight recorder (VT_MODE=RING) ---- */
 

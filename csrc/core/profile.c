@@ -27,7 +27,7 @@ static int add_chunk(struct vt_location *l, struct vt_profile *t)
     c->ticks = l->last;
     c->pair = vt_clock_recent();
     c->lost = c->dropped = c->end_ticks = 0;
-    c->depth = c->nopen = c->records = c->classes = c->counted = 0;
+    c->depth = c->nopen = c->records = c->classes = c->counted = c->kept = 0;
     VT_SET(c->next, 0);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
     if (t->last) VT_SET(t->last->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));

@@ -39,13 +39,7 @@ static inline void end_call(struct vt_profile *t, uint64_t now)
 {
     struct vt_profile_row *row = t->stack[t->depth--];
     const uint64_t ticks = now > row->entered ? now - row->entered : 0;
-    const unsigned __int128 square = (unsigned __int128)ticks * ticks;
-    const unsigned __int128 squares = ((unsigned __int128)row->squares[1] << 64 | row->squares[0]) + square;
-    row->ticks += ticks;
-    if (ticks < row->least) row->least = ticks;
-    if (ticks > row->most) row->most = ticks;
-    row->squares[0] = (uint64_t)squares;
-    row->squares[1] = (uint64_t)(squares >> 64);
+    vt_profile_add_time(row, ticks);
     order();
     VT_SET(row->turns, row->turns + 1);
 }

@@ -62,6 +62,7 @@ static uint32_t new_region(const char *name, uint8_t paradigm, uint8_t role)
     if (!id) vt_warn_left_out("all", "more than %u named regions: the others are not recorded", VT_ID_MAX);
     if (!id) return 0;
     vt_size_region(id, paradigm, role);
+    vt_thin_region(id, paradigm, role);
     vt_groups_region(id, paradigm, role);
     vt_window_defined(name, id);
     return id;

@@ -10,6 +10,7 @@
 #define KIB 1024u
 #define MIB (1024u * 1024u)
 #define GIB (1024u * 1024u * 1024u)
+#define PROFILE_SHARE 8 /* 1/PROFILE_SHARE of VT_BUDGET is for the call paths of calls that are only counted */
 
 enum setting_type {
     SIZE,
@@ -20,6 +21,7 @@ enum setting_type {
     BARRIER,
     ROUTINES,
     RATE,
+    BUDGET,
     SAMPLECLOCK,
     PLACE,
     PATH,
@@ -115,11 +117,28 @@ static int parse_word(const char *text, enum setting_type type, uint64_t *value)
     return 0;
 }
 
+/* Parses SIZE, SIZE/process, SIZE/node or SIZE/run: the share of a process. */
+static int parse_budget(const char *text, uint64_t *value)
+{
+    char size[32];
+    const char *unit = strchr(text, '/');
+    struct vt_text t = vt_text_into(size, sizeof size);
+    vt_text_add(&t, text);
+    if (unit && (size_t)(unit - text) < sizeof size) size[unit - text] = 0;
+    if (!parse_number(size, 1, value)) return 0;
+    if (!unit || !strcmp(unit, "/process")) return 1;
+    const int by_node = !strcmp(unit, "/node");
+    const uint64_t n = by_node ? vt_launcher_processes() : vt_launcher_ranks();
+    if (n) *value /= n;
+    return by_node || !strcmp(unit, "/run");
+}
+
 static int parse(const char *text, enum setting_type type, uint64_t *value)
 {
     if (has_words(type)) return parse_word(text, type, value);
     if (type == YESNO) return parse_yesno(text, value);
     if (type == RATE) return vt_setting_rate(text, value);
+    if (type == BUDGET) return parse_budget(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
 }
 
@@ -131,7 +150,11 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
     else if (s->type == YESNO || s->type == PTHREAD)
         vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
-        int unit = s->type == SIZE && v ? (v % GIB == 0 ? 3 : v % MIB == 0 ? 2 : v % KIB == 0 ? 1 : 0) : 0;
+        int unit = (s->type == SIZE || s->type == BUDGET) && v ? (v % GIB == 0   ? 3
+                                                                  : v % MIB == 0 ? 2
+                                                                  : v % KIB == 0 ? 1
+                                                                                 : 0)
+                                                               : 0;
         vt_text_dec(&t, v >> 10 * unit);
         vt_text_add(&t, unit == 3 ? "G" : unit == 2 ? "M" : unit == 1 ? "K" : "");
     }
@@ -148,7 +171,7 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
 {
     struct vt_text t = vt_text_into(into, bytes);
     char end[32];
-    if (s->type != SIZE && s->type != COUNT) return;
+    if (s->type != SIZE && s->type != COUNT && s->type != BUDGET) return;
     show(end, sizeof end, s, s->least);
     int bounded = s->most <= UINT32_MAX;
     vt_text_add(&t, bounded ? " (" : " (at least ", end);
@@ -169,6 +192,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           [BARRIER] = "before, after, both or no",
                                           [ROUTINES] = "all, fapp or collection",
                                           [RATE] = "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
+                                          [BUDGET] = "a size in bytes, K, M or G, also SIZE/node or SIZE/run",
                                           [SAMPLECLOCK] = "cpu, wall or perf"};
     const char *text = vt_setting_text(s->name);
     uint64_t v = s->standard;
@@ -181,7 +205,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
         if (set->speaks) vt_say(1, "%s=%.100s is not %s%s: %s is used", s->name, text, allowed[s->type], range, used);
         return;
     }
-    if (s->type == SIZE && !v && !s->standard) return; /* 0 means unset, as in the guide */
+    if ((s->type == SIZE || s->type == BUDGET) && !v && !s->standard) return; /* 0 means unset, as in the guide */
     uint64_t kept = v < s->least ? s->least : v > s->most ? s->most : v;
     *field(set, s) = kept;
     if (kept == v) return;
@@ -269,6 +293,13 @@ void vt_settings_read(struct vt_settings *set)
         set->sample_period = set->memtrace_callsites = 0;
         set->mpi_polls = 1;
     }
+    if (set->mode != VT_MODE_TRACE && set->budget) {
+        if (set->speaks)
+            vt_say(1, "VT_BUDGET has no effect with VT_MODE=%s: its size is that of the buffer or of the profile",
+                   words[MODE][set->mode]);
+        set->budget = 0;
+    }
+    if (set->budget && set->profile_size > set->budget / PROFILE_SHARE) set->profile_size = set->budget / PROFILE_SHARE;
     if (set->mode != VT_MODE_TRACE && set->sync_flush) {
         if (set->speaks)
             vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=%s: no buffer is written when it is full",

@@ -91,6 +91,9 @@ static inline uint64_t vt_now(void)
 /* Returns the rank that the launcher has set in the environment, as text; NULL: no launcher has set a rank. Known
    before MPI_Init. Source: variables of Hydra, PMIx, Open MPI, MVAPICH, ALPS, PALS and Slurm. */
 const char *vt_launcher_rank(void);
+/* The number of processes that the launcher has started on this node, and of its ranks; 0: unknown. */
+uint64_t vt_launcher_processes(void);
+uint64_t vt_launcher_ranks(void);
 /* Reads the settings of directories and names: VT_PFORM_GDIR, VT_PFORM_LDIR, VT_FILE_PREFIX and VT_FILE_UNIQUE. */
 void vt_place_read(struct vt_settings *set);
 /* Reads a setting that names an input file, and writes the absolute path to `into`; "" if there is none. */

@@ -56,6 +56,7 @@ static uint64_t max_size(struct vt_location *l)
     uint64_t n = set->processes ? set->processes : 1, known = atomic_load(&vt_process.max_size);
     uint64_t room = UINT64_MAX, most = 10 * GIB;
     struct statfs fs;
+    if (set->budget) return vt_budget_limit();
     if (set->max_size || known) return set->max_size ? set->max_size : known;
     if (VT_SYS2(statfs, set->gdir, &fs) >= 0 && fs.f_blocks) room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     if (most > room / 10) most = room / 10;
@@ -90,7 +91,7 @@ void vt_size_check(struct vt_location *l)
 void vt_size_follow(struct vt_location *l, uint64_t now)
 {
     uint32_t full = atomic_load(&vt_process.full);
-    uint64_t words[2] = {VT_HEAD(VT_K_LIMIT, 1, VT_LOST_SIZE), full == VT_FULL_ALL ? VT_CLASS_ALL : VT_CLASS_FIRST};
+    uint64_t words[2] = {VT_HEAD(VT_K_LIMIT, 1, vt_size_reason()), full == VT_FULL_ALL ? VT_CLASS_ALL : VT_CLASS_FIRST};
     l->size = full;
     if (l->stopped) return;
     if (vt_location_lock(l)) { /* a rewind would discard the LIMIT record */
@@ -99,7 +100,7 @@ void vt_size_follow(struct vt_location *l, uint64_t now)
         vt_location_unlock(l);
     }
     vt_put_record(l, words, 2, now < l->last ? l->last : now);
-    if (full == VT_FULL_ALL) vt_stop(l, VT_LOST_SIZE, 1);
+    if (full == VT_FULL_ALL) vt_stop(l, vt_size_reason(), 1);
     else if (!l->off) l->nmissed = 0;
 }
 

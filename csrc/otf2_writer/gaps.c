@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 /* Joins the intervals that are closest to each other, until half of the intervals are left. */
 static void join_closest(struct vt_transcoded *r)
 {
-    uint64_t distances[VT_GAPS_MAX], ends[VT_GAP_MOST], last[VT_GAP_MOST] = {0}, n = 0, joins = VT_GAPS_MAX / 2;
+    uint64_t distances[VT_GAPS_MAX], ends[VT_GAP_NUMBERS], last[VT_GAP_NUMBERS] = {0}, n = 0, joins = VT_GAPS_MAX / 2;
     memset(ends, 0xff, sizeof ends);
     for (uint64_t i = 0; i < VT_GAPS_MAX; i++) distances[i] = apart(&r->gaps[i], ends);
     qsort(distances, VT_GAPS_MAX, sizeof *distances, compare);

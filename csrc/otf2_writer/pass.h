@@ -46,6 +46,8 @@ struct pass {
     uint64_t teams_capacity;
     uint32_t nteams, location;
     int off, started, collective; /* collective: a collective has begun */
+    uint32_t thinned; /* VT_GAP_THINNED + n: calls of less than 2^n ticks are only counted; 0: none */
+    uint64_t thinned_since;
     uint64_t off_since, credit, early[EARLY]; /* early: keys of regions that ended with a function, newest last */
     uint32_t nearly;
     OTF2_AttributeList *list; /* attributes points to this list unless it is empty */

@@ -42,7 +42,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define CHUNK(F, S)                                                                                                    \
     F(S, location) F(S, sequence) F(S, thread) F(S, records) F(S, ticks) F(S, pair) F(S, lost) F(S, dropped)           \
     F(S, depth) F(S, nopen) F(S, head) F(S, state) F(S, content) F(S, classes) F(S, end_ticks) F(S, next) F(S, used)   \
-    F(S, open) F(S, counted) F(S, unused)
+    F(S, open) F(S, counted) F(S, kept)
 #define PROFILE_ROW(F, S)                                                                                              \
     F(S, what) F(S, parent) F(S, number) F(S, turns) F(S, ticks) F(S, least) F(S, most) F(S, squares) F(S, entered)    \
     F(S, out) F(S, in)

@@ -6,6 +6,7 @@
 
 #define DEPTH_MAX (1u << 24)
 #define SEARCH_MIN 1024u
+#define THINNED (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_REGION | VT_CLASS_IO | VT_CLASS_MEMORY)
 
 int vt_refused(struct vt_error *error, int32_t code)
 {
@@ -379,6 +380,18 @@ static int on_off(struct pass *p, uint64_t t, uint32_t kind)
     return WRITE_WITH(p, NULL, MeasurementOnOff, t, mode);
 }
 
+/* Ends the interval in which calls below a length were only counted, and begins the next one. ticks: the new length. */
+static int thinned(struct pass *p, uint64_t ticks)
+{
+    int early = 0;
+    const uint64_t t = vt_times_ns(&p->times, p->ticks, &early), from = p->thinned_since;
+    int code = VT_OK;
+    if (p->thinned) code = vt_gap_add(p, from, t > from ? t : from, VT_GAP_UNKNOWN, p->thinned, THINNED);
+    p->thinned = ticks ? VT_GAP_THINNED + 63 - (uint32_t)__builtin_clzll(ticks) : 0;
+    p->thinned_since = t;
+    return code;
+}
+
 static int lost(struct pass *p, uint32_t why, uint64_t events)
 {
     p->result->lost += events;
@@ -410,6 +423,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_on_off: return on_off(p, t, kind);
     case VT_HANDLER_limit: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_HANDLER_flush: return flush(p, t, w[0]);
+    case VT_HANDLER_thinned: return thinned(p, w[0]);
     case VT_HANDLER_owner:
         p->late_wait = 0;
         count_unended(p);
@@ -502,6 +516,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     int code = vt_teams_end(p);
     if (!code) code = vt_samples_until(p, UINT64_MAX);
     if (!code) code = close_all(p, p->last);
+    if (!code && p->thinned) code = vt_gap_add(p, p->thinned_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, p->thinned, THINNED);
     if (!p->off) return code;
     p->result->off_ns += p->last - p->off_since;
     return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);

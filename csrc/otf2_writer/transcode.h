@@ -212,13 +212,15 @@ struct vt_starts {
     X(REWOUND, 9) /* the program discarded these records */                                                            \
     X(RING, 10) /* overwritten by a flight recorder */                                                                 \
     X(FLUSH, 11) /* the location wrote its buffer */                                                                   \
-    X(DAMAGE, 12) /* blocks are missing */
+    X(DAMAGE, 12) /* blocks are missing */                                                                             \
+    X(THINNED, 13) /* calls of less than 1 tick were only counted (VT_BUDGET); VT_GAP_THINNED + n: of less than 2^n */
 enum vt_gap_reason {
 #define VT_GAP_ENUM(name, number) VT_GAP_##name = number,
     VT_GAP_REASONS(VT_GAP_ENUM)
 #undef VT_GAP_ENUM
         VT_GAP_MOST
 };
+#define VT_GAP_NUMBERS (VT_GAP_THINNED + 64) /* above all reasons */
 _Static_assert(VT_GAP_OFF == VT_LOST_MOST, "the two enumerations have no number in common");
 
 #define VT_GAPS_MAX 1024u /* intervals of a location */

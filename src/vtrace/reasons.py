@@ -32,6 +32,7 @@ LOSSES = {
     "LIMIT": _limit("VT_MAX_FLUSHES", "VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE"),
     "THREAD": Loss("threads without a location", "of threads that are not recorded"),
     "SIZE": _limit("VT_MAX_SIZE", "a larger VT_MAX_SIZE or VT_FILTER_SPEC"),
+    "BUDGET": _limit("VT_BUDGET", "a larger VT_BUDGET or VT_FILTER_SPEC"),
     "FILE": Loss("files missing", "in files that are missing"),
     "DAMAGE": Loss("damaged", "in damaged files"),
     "ROW": Loss("VT_PROFILE_SIZE", "in call paths beyond VT_PROFILE_SIZE, or more than 1024 calls deep"),
@@ -44,8 +45,11 @@ SMALL_DISK = _limit("VT_MAX_SIZE", "VT_PFORM_GDIR on a larger disk, a set VT_MAX
 
 OFF, FLUSH, OVERWRITTEN = "switched off", "flush", "overwritten"
 START_AFTER, STOP_AFTER = "VT_START_AFTER", "VT_STOP_AFTER"
+THINNED = "VT_BUDGET: calls below "
+"""The start of the reason for calls that are only counted; their length follows."""
 GAPS = {
     "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
+    "THINNED": THINNED,
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 

@@ -234,6 +234,10 @@ TYPED = {
      " VT_MODE=STAT"): Typed(
         "cp $DOCS/plain heat", ("heat.trace: 4 ranks, 4 locations, a profile of", "MPI_Sendrecv"),
     ),
+    ("filter.md", "vtrace run --budget 20M ./solver                  # bytes of local files; or VT_BUDGET=20M"): Typed(
+        "cp $DOCS/plain solver", ("solver.trace: ",),
+        edits=(("-n 64", "-n 2"),),
+    ),
     ("filter.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
         HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
     ),

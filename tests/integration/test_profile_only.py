@@ -28,6 +28,7 @@ from support.build.mpis import Mpi
 from support.build.run import prefix_of, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace, read
+from support.readers.call_paths import Calls, by_name, calls
 from support.tools import environment
 from vtrace.console import QUIET, Console
 from vtrace.errors import VtraceError
@@ -38,23 +39,6 @@ from vtrace.unify.run import unify as unify_run
 
 MODES = ("TRACE", "PROFILE")
 FLAGS = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-pthread", "-DVTRACE")
-Calls = Counter[tuple[int, str, tuple[str, ...]]]
-"""By process, thread and call path."""
-
-
-def calls(archive: Path) -> Calls:
-    trace = vtrace_api.open(archive)
-    tree, numbers = trace.call_tree()
-    names, paths = trace.regions["name"].tolist(), [()]
-    for parent, region in zip(tree["parent"].tolist()[1:], tree["region"].tolist()[1:], strict=True):
-        paths.append((*paths[parent], names[region]))
-    found: Calls = Counter()
-    rows = (numbers[name].tolist() for name in ("location", "path", "calls"))
-    for location, path, count in zip(*rows, strict=True):
-        if paths[path][-1] != "(buffer flush)":  # vtrace's own
-            place = int(trace.places.process[location]), str(trace.locations["name"][location])
-            found[(*place, paths[path])] += count
-    return found
 
 
 def both(
@@ -72,13 +56,6 @@ def both(
         found.append(calls(archive))
     assert not vtrace_api.open(archive).locations["events"].any(), "a profile has no events"
     return found[0], found[1]
-
-
-def by_name(found: Calls) -> Counter[str]:
-    named: Counter[str] = Counter()
-    for (_, _, path), count in found.items():
-        named[path[-1]] += count
-    return named
 
 
 @pytest.mark.parametrize(

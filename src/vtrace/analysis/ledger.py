@@ -20,7 +20,7 @@ from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
 from vtrace.io.sidecar import sidecar
 from vtrace.left_out import WHOLE_RUN, left_out
-from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN
+from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN, THINNED
 
 __all__ = ["UNKNOWN", "Ledger"]
 
@@ -171,9 +171,9 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     zero (ticks), resolution (ticks a second): of the archive's clock.
     """
     lines, without_values = [], []
-    rows = ledger.sums.records()
+    rows = list(ledger.sums.records())
     for row in rows:
-        if row["reason"] == FLUSH:
+        if row["reason"] == FLUSH or row["reason"].startswith(THINNED):
             continue
         where = some(row["locations"], "location")
         what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
@@ -191,12 +191,34 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
             lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
         else:
             lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
+    lines += _counted_only(rows, zero, resolution)
     if not ledger.has_intervals:
         lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
     lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
     if any(line.startswith("incomplete") for line in lines):
         lines.append(LOWER_BOUNDS)
     return ledger.notes + without_values + lines
+
+
+def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int) -> list[str]:
+    """The line about calls that are only counted (VT_BUDGET)."""
+    thinned = [row for row in rows if row["reason"].startswith(THINNED)]
+    if not thinned:
+        return []
+    first = min(row["first"] for row in thinned)
+    since = f"from {max(0, first - zero) / resolution:.6g} s on"
+    calls = sum(int(row["count"]) for row in thinned if row["count"] != UNKNOWN) // 2
+    longest = max((row["reason"].removeprefix(THINNED) for row in thinned), key=_ns)
+    kinds = _listed(thinned[0]["class"])
+    return [
+        f"counted only (VT_BUDGET): {calls:,} calls of {kinds}, each shorter than {longest}, {since}; they are in "
+        "tables of calls of the whole run, and in no timeline"
+    ]
+
+
+def _ns(length: str) -> float:
+    number, unit = length.split(" ")
+    return float(number) * {"us": 1e3, "ms": 1e6}[unit]
 
 
 def _listed(kind: str) -> str:
@@ -223,6 +245,7 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
     table = ledger.intervals
     reasons = table["reason"].astype(str)
     known = np.logical_or.reduce([reasons == reason for reason in _LEFT_OUT])
+    known |= np.char.startswith(reasons, THINNED)
     classes = table["class"].astype(str)
     missing, uncounted = ~known & ~np.isin(classes, MISSING_VALUES), table["count"] == UNKNOWN
     lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))

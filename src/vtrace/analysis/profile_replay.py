@@ -58,7 +58,7 @@ class ProfileReplay(KnownPaths):
         made = np.zeros(len(first), STATS)
         for name in ("calls", "exclusive", "total"):
             np.add.at(made[name], member, paths[name])
-        np.add.at(made["inclusive"], member, paths["inclusive"] * self._is_outermost()[rows])
+        np.add.at(made["inclusive"], member, paths["inclusive"] * is_outermost(self._table)[rows])
         made["min"] = np.iinfo(np.int64).max
         np.minimum.at(made["min"], member, paths["min"])
         np.maximum.at(made["max"], member, paths["max"])
@@ -79,13 +79,14 @@ class ProfileReplay(KnownPaths):
         found: Array = classes[:, None] * shares
         return found
 
-    def _is_outermost(self) -> Array:
-        """(paths,) bool: no path above is of the same region."""
-        parents, regions = self._table["parent"].tolist(), self._table["region"].tolist()
-        above: list[frozenset[int]] = [frozenset()]
-        found = np.zeros(len(parents), bool)
-        for path in range(1, len(parents)):
-            around = above[parents[path]]
-            found[path] = regions[path] not in around
-            above.append(around | {regions[path]} if found[path] else around)
-        return found
+
+def is_outermost(table: Table) -> Array:
+    """(paths,) bool: no path above is of the same region. table: of RecordedProfile.locations."""
+    parents, regions = table["parent"].tolist(), table["region"].tolist()
+    above: list[frozenset[int]] = [frozenset()]
+    found = np.zeros(len(parents), bool)
+    for path in range(1, len(parents)):
+        around = above[parents[path]]
+        found[path] = regions[path] not in around
+        above.append(around | {regions[path]} if found[path] else around)
+    return found

@@ -23,10 +23,12 @@ _COLUMNS = ("location", "path", "parent", "region", *_COUNTS, *_TIMES, "deviatio
 class RecordedProfile:
     """The call paths of the locations that counted in place of recording events."""
 
-    def __init__(self, anchor: Path, properties: Mapping[str, str], ids: Mapping[str, IdRows]) -> None:
-        """properties: of the archive, by their full names. ids: those of the locations and of the regions. Raises
-        FormatError if the table is missing or damaged."""
-        found = sidecar.read(anchor.parent, *sidecar.PROFILE, sidecar.identity(anchor, properties))
+    def __init__(
+        self, anchor: Path, properties: Mapping[str, str], ids: Mapping[str, IdRows], table: tuple[str, int]
+    ) -> None:
+        """properties: of the archive, by their full names. ids: those of the locations and of the regions. table: its
+        name and version. Raises FormatError if the table is missing or damaged."""
+        found = sidecar.read(anchor.parent, *table, sidecar.identity(anchor, properties))
         if found is None or not all(name in found.columns for name in _COLUMNS):
             raise FormatError(f"{anchor.parent}: the table of the profile is missing or damaged")
         columns = {name: found.columns[name].astype(np.uint64) for name in (*_COUNTS, *_TIMES)}
@@ -38,8 +40,8 @@ class RecordedProfile:
         columns["region"] = np.where(region == UNDEFINED, -1, ids["regions"].rows(region))
         rows = ids["locations"].rows(found.columns["location"].astype(np.uint64))
         bounds = [*np.flatnonzero(np.diff(rows, prepend=-2)).tolist(), len(rows)]
-        table = Table(columns)
-        self.locations = {int(rows[a]): table.take(np.arange(a, b)) for a, b in pairwise(bounds)}
+        made = Table(columns)
+        self.locations = {int(rows[a]): made.take(np.arange(a, b)) for a, b in pairwise(bounds)}
         """By row of trace.locations the call paths: path (row), parent (row, smaller), region (row, -1: row 0, which is
         outside all regions), calls, times (ns), deviations, out, in (bytes). In row 0: inclusive: time of the location;
         exclusive: outside all regions; min: its begin, ns of the archive; calls: those whose paths have no row; max:

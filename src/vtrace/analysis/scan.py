@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
+from vtrace.analysis.counted_calls import CountedReplay
 from vtrace.analysis.profile_replay import replays
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import Replay
@@ -108,6 +109,8 @@ class Scanning:
         self.advance: Callable[[int], object] = lambda events: None
         profile = trace.recorded_profile
         self._profiles = replays(profile, trace.offset) if profile else {}
+        counted = trace.counted_calls if bounds[0] <= 0 and bounds[1] >= trace.duration else None
+        self._counted = counted.locations if counted else {}
         self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
         if self._replays:
@@ -126,6 +129,12 @@ class Scanning:
         for question in self.questions:
             question.configure(replay)
         return replay
+
+    def with_counted(self, location: int, replay: Replay | None) -> Replay | None:
+        """The replay with the calls of a location that are not among its events, if the whole run is read."""
+        if replay is None or location not in self._counted:
+            return replay
+        return cast("Replay", CountedReplay(replay, self._counted[location]))
 
     def end(self) -> None:
         """Called after the last location."""
@@ -221,8 +230,9 @@ class LocationScan:
         owner, replay = self._owner, self._replay
         if replay is not None:
             replay.end(min(owner.stop, batch.fields.last))
+        whole = owner.with_counted(self._location, replay)
         for question, part in zip(owner.questions, self._parts, strict=True):
-            part.end(replay)
+            part.end(whole)
             question.parts[self._location] = part
         owner.count(batch, replay, self._location, events)
         owner.advance(max(0, events - self._told))  # batches have only the events of wanted kinds

@@ -28,6 +28,7 @@ from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
 from vtrace.io.packed.opened import anchor_of, packed_of
+from vtrace.io.sidecar import sidecar
 from vtrace.io.sidecar.samples_archive import open_with_samples
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.reasons import AS_PROFILE, RECORD_EVENTS
@@ -123,7 +124,14 @@ class Source:
         """The profile of a run with VT_MODE=PROFILE, of which the archive has no events; None: it is no such run."""
         if "PROFILE" not in self.vtrace:
             return None
-        return RecordedProfile(self.anchor, self.properties, self.definitions.ids)
+        return RecordedProfile(self.anchor, self.properties, self.definitions.ids, sidecar.PROFILE)
+
+    @cached_property
+    def counted_calls(self) -> RecordedProfile | None:
+        """The calls that are not among the events, since they were only counted (VT_BUDGET); None: there are none."""
+        if "COUNTED" not in self.vtrace:
+            return None
+        return RecordedProfile(self.anchor, self.properties, self.definitions.ids, sidecar.COUNTED)
 
     def need_events(self) -> None:
         """Raises VtraceError for a profile."""

@@ -15,7 +15,7 @@ from vtrace.analysis.call_sites import libc_name
 from vtrace.analysis.source import CALLS
 from vtrace.io.archive.definitions import SECTION_UNIT
 from vtrace.left_out import MPI_GROUPS
-from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES
+from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES, THINNED
 
 _WORDS = {
     "attribute": "calls|errno|offset|Offset|posted bytes|lock|condition|read lock calls|source library"
@@ -52,6 +52,7 @@ _LIBC_ROLES = {
 }
 _REASONS = CHOSEN | {name for loss in LOSSES.values() for name in (loss.name, loss.stop)} | {*GAPS.values()}
 _OTHER_REASONS = re.compile(
+    rf"{THINNED}[0-9.e+]+ [um]s|"
     r"VT_[A-Z_]+|(rank|process) (missing|died)|still running|ended by SIG[A-Z0-9]+|another reason"
 )
 _LEDGER_CLASSES = {

@@ -28,7 +28,8 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 
 class WrittenArchive(NamedTuple):
     """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker. calls: in
-    the profile of a run with VT_MODE=PROFILE; None: it is no such run."""
+    the profile of a run with VT_MODE=PROFILE; None: it is no such run. counted: calls that are only counted, with
+    VT_BUDGET."""
 
     archive: Path
     ranks: int
@@ -39,6 +40,7 @@ class WrittenArchive(NamedTuple):
     collectives: int
     seconds: float
     calls: int | None = None
+    counted: int | None = None
 
 
 def unify(
@@ -82,7 +84,8 @@ def _written(archive: Path, merged: Merged, accounted: Account, processes: int) 
         messages=counts["MpiSend"] + counts["MpiIsend"],
         collectives=counts["MpiCollectiveEnd"] + counts["NonBlockingCollectiveComplete"],
         seconds=definitions.length / definitions.resolution,
-        calls=calls_of(accounted.rows),
+        calls=calls_of(row.profile for row in accounted.rows),
+        counted=calls_of(row.counted for row in accounted.rows),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.io.common.schema import declare, library
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead
+from vtrace.io.local.thinned_chunks import Memory, joined
 
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
@@ -83,8 +84,9 @@ def _block_problem(fd: int, at: int, size: int, content: int) -> str:
     return "a damaged block"
 
 
-def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None]:
-    """Rows for the chunks of a buffer that are neither free nor damaged; and the first damage."""
+def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, str | None, list[Memory]]:
+    """Rows for the chunks of a buffer that are neither free nor damaged; the first damage; and memory to which rows
+    refer."""
     heads: list[bytes] = []
     offsets: list[int] = []
     problem = f"{head.path}: cut at byte {size}" if size % records.CHUNK_SIZE else None
@@ -104,6 +106,11 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
         heads.append(data)
         offsets.append(at)
     chunks = np.frombuffer(b"".join(heads), records.CHUNK)
+    taken: dict[int, Memory] = {}
+    if not head.counts and (chunks["counted"].any() or (chunks["state"] == records.CHUNK_TAKING).any()):
+        whole, taken = joined(chunks, lambda at, count: os.pread(fd, count, at), offsets)
+        taken = {whole.index(n): memory for n, memory in taken.items()}
+        chunks, offsets = chunks[whole], [offsets[n] for n in whole]
     rows = np.zeros(len(chunks), INDEX)
     for name in _COMMON:
         rows[name] = chunks[name]
@@ -115,7 +122,10 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     ends = chunks["head"].astype(np.uint32)
     ends[ends == 0] = records.CHUNK_SIZE
     rows["raw_bytes"] = rows["stored_bytes"] = ends - records.CHUNK_DATA
-    return rows, problem
+    for n, memory in taken.items():
+        rows["address"][n] = memory.address
+        rows["raw_bytes"][n] = rows["stored_bytes"][n] = memory.size
+    return rows, problem, [*taken.values()]
 
 
 def _is_damaged(chunk: Any, room: int) -> bool:
@@ -123,7 +133,7 @@ def _is_damaged(chunk: Any, room: int) -> bool:
     end = int(chunk["head"]) or records.CHUNK_SIZE
     words = chunk["content"] in (records.EVENTS, records.SAMPLES, records.PROFILE)
     return bool(
-        chunk["state"] > records.CHUNK_FULL
+        chunk["state"] > records.CHUNK_TAKING
         or not (words or chunk["content"] == records.DEFINITION_DATA)
         or chunk["nopen"] > records.OPEN_MAX
         or not records.CHUNK_DATA <= end <= room

@@ -20,6 +20,7 @@ from vtrace.io.common.arrays import Array
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead, Uctl, open_descriptor, parse_head, read_head, read_uctl
 from vtrace.io.local.index import BLOCK_FORM, CHUNK_FORM, INDEX, Rows, index_blocks, index_chunks
+from vtrace.io.local.thinned_chunks import Memory
 
 __all__ = [
     "INDEX",
@@ -77,6 +78,8 @@ class LocalFile(MappedFile):
     blocks: np.ndarray[Any, np.dtype[np.void]] = field(repr=False)
     cut: str | None
     """The reason why the rest of the file (of a buffer: a chunk) could not be indexed, with path and offset."""
+    made: Sequence[Memory] = field(default=(), repr=False)
+    """Chunks in memory that rows refer to (thinned_chunks.py)."""
 
 
 def map_file(descriptor: int, size: int) -> int:
@@ -101,13 +104,16 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
             head = known or parse_head(path, os.pread(descriptor, records.FILE_HEAD, 0))
             base = map_file(descriptor, size)
             # Heads are read with pread: reading them through the map would make the whole file resident.
-            index = index_chunks if head.content == records.BUFFER else index_blocks
-            rows, cut = index(descriptor, size, head, base)
+            made: list[Memory] = []
+            if head.content == records.BUFFER:
+                rows, cut, made = index_chunks(descriptor, size, head, base)
+            else:
+                rows, cut = index_blocks(descriptor, size, head, base)
         finally:
             os.close(descriptor)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-    return LocalFile(path=path, head=head, blocks=rows, cut=cut, base=base, size=size)
+    return LocalFile(path=path, head=head, blocks=rows, cut=cut, base=base, size=size, made=made)
 
 
 def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
@@ -137,6 +143,8 @@ class Stream:
         for file in self.files:
             if file.base <= address < file.base + file.size:
                 return file.path, address - file.base
+            if isinstance(file, LocalFile) and any(address == memory.address for memory in file.made):
+                return file.path, 0
         raise ValueError(f"row {row} lies in none of the files")
 
 

@@ -5,6 +5,7 @@ its profile has not counted yet (docs/file-format.md)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,17 @@ def scan_of(rows: Array) -> Scan:
         regions=(what[~is_address & ~is_function & (what != 0)] & np.uint64(r.ID_MAX)).astype(np.uint32),
         comms=empty4(), handles=empty4(), first_ticks=min(first, last), last_ticks=last, memory=False,
     )  # fmt: skip
+
+
+def with_rows(scan: Scan, rows: Array) -> Scan:
+    """The scan of the events of a location, with the functions and regions of rows that count further calls."""
+    other = scan_of(rows)
+    return replace(
+        scan,
+        functions=np.union1d(scan.functions, other.functions),
+        addresses=np.union1d(scan.addresses, other.addresses),
+        regions=np.union1d(scan.regions, other.regions),
+    )
 
 
 def off_ticks(rows: Array, last: int) -> int:

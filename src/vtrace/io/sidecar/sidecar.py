@@ -49,6 +49,8 @@ LONG_CALLS = "long_calls", 1
 PROFILE = "profile", 1
 """Name and version of the table of call paths of a run with VT_MODE=PROFILE (unify/account/account.py,
 analysis/recorded_profile.py)."""
+COUNTED = "counted", 1
+"""Name and version of the table of the calls that are not among the events (VT_BUDGET), in the same form."""
 PYTHON = "python "
 """The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""
 SHARED, TIMED = " for another process", " until a time"

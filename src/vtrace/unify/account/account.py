@@ -77,7 +77,9 @@ def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[Cove
     if any(row.calls for row in rows):
         sidecar.write(archive.directory, *sidecar.LONG_CALLS, identity, long_calls_table(rows))
     if any(row.profile is not None for row in rows):
-        sidecar.write(archive.directory, *sidecar.PROFILE, identity, profile_table(rows))
+        sidecar.write(archive.directory, *sidecar.PROFILE, identity, profile_table([(r.id, r.profile) for r in rows]))
+    if any(row.counted is not None for row in rows):
+        sidecar.write(archive.directory, *sidecar.COUNTED, identity, profile_table([(r.id, r.counted) for r in rows]))
 
 
 def waits_table(rows: Sequence[CoverageRow]) -> SidecarTable:
@@ -107,9 +109,9 @@ def long_calls_table(rows: Sequence[CoverageRow]) -> SidecarTable:
     return SidecarTable({name: np.array(values, "<u8") for name, values in columns}, {"site": texts})
 
 
-def profile_table(rows: Sequence[CoverageRow]) -> SidecarTable:
-    """Returns the call paths of the locations that count in place of recording events (model/profiles.py)."""
-    found = [(row.id, row.profile) for row in rows if row.profile is not None]
+def profile_table(profiles: Sequence[tuple[int, Array | None]]) -> SidecarTable:
+    """Returns the call paths of locations (model/profiles.py)."""
+    found = [(id, profile) for id, profile in profiles if profile is not None]
     return SidecarTable(_columns(found, PROFILE.names or ()))
 
 

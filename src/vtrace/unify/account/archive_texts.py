@@ -14,7 +14,7 @@ from vtrace.console import ranges, some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Definitions, Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.reasons import LOSSES, SMALL_DISK
+from vtrace.reasons import LOSSES, SMALL_DISK, THINNED
 from vtrace.unify.account.coverage import CoverageRow, calls_of, ends_of, shortfalls, sums, untimed
 from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.merge.system import shortened
@@ -69,8 +69,10 @@ def properties(
         "COVERAGE": coverage,
     }
     values["CLOCKS"] = clocks
-    if (calls := calls_of(rows)) is not None:
+    if (calls := calls_of(row.profile for row in rows)) is not None:
         values["PROFILE"] = {"calls": calls}
+    if (calls := calls_of(row.counted for row in rows)) is not None:
+        values["COUNTED"] = {"calls": calls}
     if reading.samples:
         values["SAMPLES"] = samples
     if definitions.loops:
@@ -97,6 +99,10 @@ def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
             since = max(row.result.dropped_ns, begin)  # the first event may come later
             text = f"vtrace: ring: {some(row.result.dropped, 'record')} before {(since - begin) / 1e9:.6f} s dropped"
             found.append(Marker(since, "recording begins", text, row.id))
+        for gap in row.gaps:
+            if gap.reason.startswith(THINNED):
+                text = f"vtrace: calls below {gap.reason.removeprefix(THINNED)} are only counted (VT_BUDGET)"
+                found.append(Marker(min(max(gap.begin, begin), end), "fewer calls recorded", text, row.id))
         if row.number == 0 and row.died:
             text = f"{row.label} ended without completing its files"
             last = min(max(row.result.last_ns if row.result else 0, begin), end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -83,6 +83,8 @@ class CoverageRow:
     """The intervals in which the location did not record."""
     profile: Array | None = None
     """The profile of a location that counts in place of recording events: model.profiles.PROFILE."""
+    counted: Array | None = None
+    """The calls of a location that are not among its events (VT_BUDGET), in the same form."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
     blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
@@ -124,10 +126,10 @@ class CoverageRow:
         return dict(zip(_COVERAGE, values, strict=True))
 
 
-def calls_of(rows: Sequence[CoverageRow]) -> int | None:
+def calls_of(profiles: Iterable[Array | None]) -> int | None:
     """Returns the number of calls in the profiles of all locations; None: there is none."""
-    profiles = [row.profile for row in rows if row.profile is not None]
-    return sum(int(profile["calls"].sum()) for profile in profiles) if profiles else None
+    known = [profile for profile in profiles if profile is not None]
+    return sum(int(profile["calls"].sum()) for profile in known) if known else None
 
 
 def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
@@ -164,7 +166,8 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         markers=(*_user_markers(location, known, result),) if result else (),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
-        profile=archive_rows(process, number),
+        profile=archive_rows(process, number) if process.head.counts else None,
+        counted=None if process.head.counts else archive_rows(process, number),
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},

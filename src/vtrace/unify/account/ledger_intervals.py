@@ -24,6 +24,7 @@ from vtrace.reasons import (
     SAMPLES,
     START_AFTER,
     STOP_AFTER,
+    THINNED,
 )  # fmt: skip
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.missing_records import DAMAGE, WRITE
@@ -40,6 +41,7 @@ BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
 """Placeholders for times that depend on all locations: start and end of the process, end of the trace."""
 _REASONS = {n: LOSSES[name].name for n, name in r.LOST_REASONS.items()}
 _REASONS |= {n: GAPS[name] for n, name in r.GAP_REASONS.items()}
+_THINNED = next(n for n, name in r.GAP_REASONS.items() if name == "THINNED")
 _NOT_WRITTEN, _DAMAGED = LOSSES[WRITE].name, LOSSES[DAMAGE].name
 _CLASSES = {
     r.CLASS_FUNCTION | r.CLASS_NEW_CODE | r.CLASS_REGION | r.CLASS_USER: "user", r.CLASS_MESSAGE: "mpi/p2p",
@@ -81,7 +83,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     """Returns the intervals of one location. Only the rank that has read its process can call this function."""
     if process.missing:
         return (Gap(BEGIN, FOR_EVER, reason="rank missing"),)
-    found = [_gap(gap, process, number) for gap in result.gaps] if result else []
+    found = _thinned([_gap(gap, process, number) for gap in result.gaps] if result else [], process, number)
     last = result.last_ns if result else BEGIN
     _add_rest(found, process, number=number, result=result, last=last)
     if number in process.contents.missing_records:
@@ -110,11 +112,30 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
 def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int) -> Gap:
     begin, end, ns, count, classes, reason = gap
     name = _REASONS.get(reason, "another reason")
+    if reason >= _THINNED:
+        name = THINNED + _length(process, 1 << (reason - _THINNED))
     kind = "tracing" if name == FLUSH else class_name(classes)
     if name == OVERWRITTEN and begin == BEGIN:
         begin = process.archive_ns(process.definitions.first_ticks.get(number, process.contents.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, ns=None if end == END else ns, events=count, kind=kind, reason=name)
+
+
+def _thinned(found: list[Gap], process: Process, number: int) -> list[Gap]:
+    """Returns the intervals; the first of those with counted calls has the number of their events."""
+    rows = process.contents.profiles.get(number)
+    first = next((i for i, gap in enumerate(found) if gap.reason.startswith(THINNED)), None)
+    found = [gap._replace(events=0) if gap.reason.startswith(THINNED) else gap for gap in found]
+    if first is not None and rows is not None:
+        found[first] = found[first]._replace(events=int(rows["turns"][rows["what"] != 0].sum()))
+    return found
+
+
+def _length(process: Process, ticks: int) -> str:
+    """Returns a length of calls."""
+    of, ns = process.curve.rate if process.curve else (1, 1)
+    us = ticks * ns / of / 1000
+    return f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
 
 
 def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, *, last: int) -> None:

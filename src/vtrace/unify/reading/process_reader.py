@@ -13,7 +13,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import Kernel, SampleScan, Scan
 from vtrace.io.local.local_files import Stream, by_location, open_local, streams
-from vtrace.io.local.profiles import count_rest, read_rows, scan_of
+from vtrace.io.local.profiles import count_rest, read_rows, scan_of, with_rows
 from vtrace.io.local.records import (
     CLASS_ALL,
     CLASS_IO,
@@ -149,7 +149,8 @@ class _ProcessReader:
                 self._damaged.add(location)
                 self._usable[location] = len(stream.index)
         classes = CLASS_NEW_CODE | CLASS_USER | (CLASS_IO if self._process.head.forked else 0)
-        self._scans[location] = self._kernel.scan(stream, classes)
+        scan = self._kernel.scan(stream, classes)
+        self._scans[location] = with_rows(scan, self._profiles[location]) if location in self._profiles else scan
         self._present[location] = records_in(stream)
 
     def _count(self, stream: Stream) -> None:

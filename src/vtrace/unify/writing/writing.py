@@ -123,7 +123,7 @@ def _of_profiles(run: Run) -> Results:
         id: transcoded(process, number)
         for process in run.processes
         for number, id in process.locations.items()
-        if number in process.contents.profiles
+        if process.head.counts and number in process.contents.profiles
     }
 
 

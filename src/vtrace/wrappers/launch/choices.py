@@ -35,6 +35,12 @@ VALUES = {
         "SIZE",
         "Stop recording a process when its local files reach SIZE, such as 512M or 4G; sets VT_MAX_SIZE.",
     ),
+    "budget": (
+        "--budget",
+        "SIZE",
+        "Most bytes of local files of a process, such as 20M, or of all, 2G/node or 2G/run: the shortest calls are "
+        "then only counted; sets VT_BUDGET.",
+    ),
     "sample": (
         "--sample",
         "[=N]",
@@ -111,6 +117,7 @@ class Choices:
         self.prefix: str | None = None
         self.functions: str | None = None
         self.max_size: str | None = None
+        self.budget: str | None = None
         self.sample: str | None = None
         self.sample_clock: str | None = None
         self.counters: str | None = None

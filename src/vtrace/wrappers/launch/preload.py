@@ -130,6 +130,11 @@ def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool)
     return option if option is not None else setting in YES or (default and setting not in NO)
 
 
+def _is_size(text: str) -> bool:
+    number = text[:-1] if text[-1:] in ("K", "M", "G", "k", "m", "g") else text
+    return number.isascii() and number.isdigit() and bool(number.strip("0"))
+
+
 def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
     for kind, option in chosen.switches.items():
         setting = SWITCHES[kind][0]
@@ -145,10 +150,16 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
     if size := chosen.max_size:
-        number = size[:-1] if size[-1] in "KMGkmg" else size
-        if not (number.isascii() and number.isdigit() and number.strip("0")):
+        if not _is_size(size):
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
         made.changes["VT_MAX_SIZE"] = size
+    if budget := chosen.budget:
+        size, _, unit = budget.partition("/")
+        if not _is_size(size) or unit not in ("", "process", "node", "run"):
+            raise UsageError(f"--budget {budget} is not a size", "give a size such as 20M, or 2G/node, 2G/run")
+        if chosen.profile_only:
+            raise UsageError("--profile-only and --budget exclude each other", "leave one of them out")
+        made.changes["VT_BUDGET"] = budget
     if level := chosen.section_level:
         if not (level.isascii() and level.isdigit()):
             raise UsageError(f"--section-level {level} is not a level", "give a number from 0 on")

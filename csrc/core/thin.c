@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Thins a full chunk, for VT_BUDGET: takes calls out that are shorter than a limit and contain nothing that must stay, and
+   counts them in the location's profile. The records that stay go into another chunk, of the state TAKING, which then
+   takes the place of the first one. One word in the head of the first chunk says after each record how far this is: a
+   reader of a dead process's buffer finds each call in the profile or in a chunk. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <time.h>
+#include "location.h"
+
+#define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
+#define NO_WORD UINT32_MAX
+#define MARK_WORDS 4 /* of a THINNED record with a TIME record */
+
+struct pass {
+    struct vt_location *l;
+    struct vt_thin *t;
+    struct vt_profile *profile;
+    struct vt_chunk *from, *to; /* to: NULL for a look at the lengths of calls */
+    uint64_t now, last; /* times of the record that is read, and of the last one in `to` */
+    uint32_t in, out; /* words that are read, and words in `to` */
+    uint32_t attributes,
+        odd; /* place of the first attribute of the next event, or NO_WORD; odd: 1 if others follow it */
+    uint64_t before; /* time of the record before these attributes */
+};
+
+/* ---- Regions ---- */
+
+static uint8_t thinnable[VT_ID_MAX / 8 + 1]; /* bit set, by id */
+
+void vt_thin_region(uint32_t id, uint8_t paradigm, uint8_t role)
+{
+    const int is_io = role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA;
+    const int is_memory = role >= VT_ROLE_ALLOCATE && role <= VT_ROLE_REALLOCATE;
+    if (paradigm == VT_PARADIGM_COMPILER || (paradigm == VT_PARADIGM_NONE && (is_io || is_memory)))
+        __atomic_fetch_or(&thinnable[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+}
+
+/* what: as in vt_chunk.open. */
+static int may_go(uint64_t what)
+{
+    const uint32_t id = VT_ID((uint32_t)what);
+    if (what & VT_OPEN_ADDRESS || what & VT_FUNCTION) return 1;
+    return VT_READ(thinnable[id / 8]) >> id % 8 & 1;
+}
+
+/* ---- Records that stay ---- */
+
+static void put(struct pass *p, uint64_t word)
+{
+    if (p->to) vt_chunk_words(p->to)[p->out] = word;
+    p->out++;
+}
+
+static void put_head(struct pass *p, uint32_t what)
+{
+    uint64_t since = p->now - p->last;
+    if (since >> 32) {
+        put(p, VT_HEAD(VT_K_TIME, 1, 0));
+        put(p, since);
+        since = 0;
+    }
+    put(p, since << 32 | what);
+    p->last = p->now;
+}
+
+static void keep(struct pass *p, const uint64_t *w, uint32_t words)
+{
+    put_head(p, (uint32_t)*w);
+    for (uint32_t i = 1; i < words; i++) put(p, w[i]);
+}
+
+static struct vt_thin_call *top(struct pass *p) { return p->t->depth ? &p->t->calls[p->t->depth - 1] : NULL; }
+
+/* The open calls stay, since something in them must. */
+static void pin(struct pass *p)
+{
+    if (p->t->depth) top(p)->stays = 1;
+}
+
+/* States the limit, at the first call that is thinned with it. */
+static void tell(struct pass *p)
+{
+    if (!p->to || p->t->told == p->t->bits || p->out + MARK_WORDS > p->in) return;
+    put_head(p, (uint32_t)VT_HEAD(VT_K_THINNED, 1, 0));
+    put(p, UINT64_C(1) << p->t->bits);
+    p->t->told = p->t->bits;
+    pin(p);
+}
+
+/* ---- Calls ---- */
+
+/* The row of the innermost open call; NULL: the table is full. A level that the head of the chunk does not state has that
+   of the call around it. */
+static struct vt_profile_row *row_of_top(struct pass *p)
+{
+    struct vt_thin *t = p->t;
+    uint32_t i = t->depth;
+    while (i && !t->calls[i - 1].row) i--;
+    struct vt_profile_row *row = i ? t->calls[i - 1].row : p->profile->stack[0];
+    for (; row && i < t->depth; i++) {
+        struct vt_thin_call *call = &t->calls[i];
+        struct vt_profile_row *known = p->profile->stack[i + 1]; /* of the last call at this depth */
+        if (!call->what) known = row;
+        else if (!known || known->what != call->what || known->parent != row->number)
+            known = vt_profile_row(p->l, row, call->what);
+        call->row = p->profile->stack[i + 1] = row = known;
+    }
+    return row;
+}
+
+static void begin_call(struct pass *p, uint64_t what, uint32_t words)
+{
+    struct vt_thin *t = p->t;
+    const int has = p->attributes != NO_WORD;
+    if (t->depth == VT_THIN_DEPTH) {
+        pin(p);
+        t->beyond++;
+        return;
+    }
+    t->calls[t->depth++] = (struct vt_thin_call){.what = what,
+                                                 .entered = p->now,
+                                                 .before = has ? p->before : p->last,
+                                                 .at = has ? p->attributes : p->out,
+                                                 .words = words,
+                                                 .stays = p->odd || !may_go(what)};
+}
+
+static uint32_t bits_of(uint64_t ticks) { return ticks ? 64 - (uint32_t)__builtin_clzll(ticks) : 0; }
+
+/* Counts a call, and takes it out. Returns 0 if the profile has no room. */
+static int count_call(struct pass *p, const struct vt_thin_call *call)
+{
+    struct vt_profile_row *row = row_of_top(p);
+    if (!row) return 0;
+    vt_profile_add_time(row, p->now - call->entered);
+    atomic_signal_fence(memory_order_seq_cst);
+    VT_SET(row->entered, call->entered);
+    VT_SET(row->turns, row->turns + 2);
+    p->out = call->at;
+    p->last = call->before;
+    return 1;
+}
+
+/* Ends the innermost call with the record at w. */
+static void end_call(struct pass *p, const uint64_t *w, uint32_t words)
+{
+    struct vt_thin *t = p->t;
+    struct vt_thin_call *call = top(p);
+    const uint32_t bits = bits_of(p->now - call->entered);
+    call->words += words;
+    if (!call->stays && bits <= VT_THIN_BITS && p->in >= t->from) t->by_bits[bits] += call->words;
+    const int goes = !call->stays && p->to && bits <= t->bits && count_call(p, call);
+    const int stays = call->stays || (p->to && bits <= t->bits && !goes);
+    if (!goes) keep(p, w, words);
+    t->depth--;
+    if (stays) pin(p);
+    if (goes) tell(p);
+}
+
+/* A leave also ends all calls inside its own, as in replay.c. */
+static void leave(struct pass *p, uint64_t what, const uint64_t *w, uint32_t words)
+{
+    struct vt_thin *t = p->t;
+    if (!t->beyond && t->depth && top(p)->what == what) {
+        end_call(p, w, words);
+        return;
+    }
+    if (t->beyond) t->beyond--;
+    else {
+        uint32_t i = t->depth;
+        while (i && t->calls[i - 1].what != what && t->calls[i - 1].what) i--;
+        if (i) t->depth = i - 1;
+    }
+    pin(p);
+    keep(p, w, words);
+}
+
+/* ---- The pass ---- */
+
+/* Records that go with the call around them. */
+static int goes_with_call(uint32_t kind)
+{
+    return kind == VT_K_IO_READ || kind == VT_K_IO_WRITE || kind == VT_K_IO_FLUSH || kind == VT_K_IO_DONE ||
+           kind == VT_K_IO_SEEK;
+}
+
+/* A record that neither begins nor ends a call. */
+static void other(struct pass *p, const uint64_t *w, uint32_t words)
+{
+    const uint32_t kind = VT_KIND((uint32_t)*w);
+    if (kind == VT_K_ATTRIBUTE) {
+        if (p->attributes == NO_WORD) {
+            p->attributes = p->out;
+            p->before = p->last;
+        }
+    } else {
+        p->odd |= p->attributes != NO_WORD;
+        if (!goes_with_call(kind)) pin(p);
+        else if (p->t->depth) top(p)->words += words;
+    }
+    if (kind != VT_K_THINNED || !p->to || p->t->told == p->t->bits) {
+        keep(p, w, words);
+        return;
+    }
+    put_head(p, (uint32_t)*w); /* calls before the next record of this kind are thinned by the new limit, too */
+    put(p, UINT64_C(1) << p->t->bits);
+    p->t->told = p->t->bits;
+}
+
+static void call_record(struct pass *p, enum vt_stack_effect effect, const uint64_t *w, uint32_t words)
+{
+    const uint32_t what = (uint32_t)*w;
+    uint64_t region = VT_WHAT(VT_K_ENTER, 0, VT_ID(what));
+    if (what & VT_FUNCTION) region = what & ~VT_FUNCTION_LEAVE;
+    if (effect == VT_STACK_ENTER_ADDRESS || effect == VT_STACK_LEAVE_ADDRESS) region = w[1] | VT_OPEN_ADDRESS;
+    if (effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS) {
+        begin_call(p, region, words);
+        keep(p, w, words);
+    } else leave(p, region, w, words);
+    p->attributes = NO_WORD;
+    p->odd = 0;
+}
+
+/* Handles the next record. */
+static void step(struct pass *p, const uint64_t *w)
+{
+    const uint32_t what = (uint32_t)*w, words = 1 + VT_WORDS(what);
+    p->now += *w >> 32;
+    enum vt_stack_effect effect = VT_STACK_NONE;
+    if (what & VT_FUNCTION) effect = what & VT_FUNCTION_LEAVE ? VT_STACK_LEAVE : VT_STACK_ENTER;
+    else effect = vt_effect(what);
+    if (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_TIME) p->now += w[1];
+    else if (effect == VT_STACK_NONE) other(p, w, words);
+    else if (effect == VT_STACK_END) {
+        p->t->depth = p->t->beyond = 0;
+        keep(p, w, words);
+    } else call_record(p, effect, w, words);
+    p->in += words;
+}
+
+typedef uint64_t __attribute__((may_alias)) progress;
+
+static void walk(struct pass *p)
+{
+    struct vt_chunk *c = p->from;
+    const uint64_t *w = vt_chunk_words(c);
+    const uint32_t n = c->used / 8;
+    struct vt_thin *t = p->t;
+    t->depth = t->beyond = 0;
+    t->words = n - t->from;
+    memset(t->by_bits, 0, sizeof t->by_bits);
+    for (uint32_t i = 0; i < c->depth && i < VT_THIN_DEPTH; i++)
+        t->calls[t->depth++] = (struct vt_thin_call){.what = i < c->nopen ? c->open[i] : 0, .stays = 1};
+    while (p->in < n) {
+        step(p, w + p->in);
+        if (!p->to) continue;
+        __atomic_store_n((progress *)(void *)&c->counted, p->in | (uint64_t)p->out << 32, __ATOMIC_RELEASE);
+    }
+}
+
+/* Looks at the lengths of the calls in a chunk. */
+static void look(struct vt_location *l, struct vt_chunk *c)
+{
+    struct pass p = {.l = l, .t = l->thin, .from = c, .now = c->ticks, .last = c->ticks, .attributes = NO_WORD};
+    walk(&p);
+}
+
+/* Prepares the chunk that gets the records of c that stay. Returns NULL if there is no memory. */
+static struct vt_chunk *begin_taking(struct vt_location *l, const struct vt_chunk *c)
+{
+    struct vt_chunk *to = l->spare ? l->spare : vt_chunk_take();
+    if (!to) return NULL;
+    l->spare = NULL;
+    memcpy(to, c, offsetof(struct vt_chunk, head));
+    VT_SET(to->head, VT_CHUNK_DATA);
+    to->content = c->content;
+    to->classes = c->classes;
+    memcpy(to->open, c->open, c->nopen * sizeof *c->open);
+    to->counted = to->kept = 0;
+    __atomic_store_n(&to->state, VT_CHUNK_TAKING, __ATOMIC_RELEASE);
+    return to;
+}
+
+/* Recording continues in the chunk with the records that stay. */
+static void take_over(struct vt_location *l, struct pass *p)
+{
+    struct vt_chunk *c = p->from, *to = p->to;
+    p->now = l->last;
+    if (p->last != l->last) {
+        put(p, VT_HEAD(VT_K_TIME, 1, 0));
+        put(p, l->last - p->last);
+    }
+    uint64_t *end = vt_chunk_words(to) + p->out;
+    __atomic_store_n(&to->head, (uint16_t)(uintptr_t)end, __ATOMIC_RELEASE);
+    __atomic_store_n((progress *)(void *)&c->counted, p->in | (uint64_t)p->out << 32, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    vt_chunk_keep(c);
+    l->spare = c;
+    l->polls.end = NULL;
+    l->cursor = end;
+    VT_SET(l->chunk, to);
+    if (l->mark.chunk != c) return;
+    l->mark.chunk = NULL; /* a rewind cannot discard counted calls */
+    l->mark.voided = 1;
+}
+
+int vt_thin(struct vt_location *l)
+{
+    struct vt_chunk *c = l->chunk;
+    if (!c || vt_process.set.mode != VT_MODE_TRACE) return 0;
+    if (!l->thin) l->thin = vt_pages_wiped(sizeof *l->thin);
+    struct vt_thin *t = l->thin;
+    if (!t) return 0;
+    c->used = vt_chunk_used(c);
+    if (!t->since) t->since = vt_process.head.pair.mono;
+    if (!t->bits) look(l, c);
+    vt_budget_choose(t);
+    struct pass p = {.l = l, .t = t, .from = c, .now = c->ticks, .last = c->ticks, .attributes = NO_WORD};
+    p.profile = t->bits ? vt_profile_of(l) : NULL;
+    p.to = p.profile ? begin_taking(l, c) : NULL;
+    t->from = p.to ? t->from : 0;
+    if (!p.to) return 0;
+    walk(&p);
+    take_over(l, &p);
+    t->from = p.out <= HALF ? p.out : 0;
+    if (t->from) VT_SET(l->limit, vt_chunk_limit(p.to));
+    return t->from != 0;
+}
+
+void vt_thin_tell(struct vt_location *l)
+{
+    struct vt_thin *t = l->thin;
+    t->from = 0;
+    if (t->told == t->bits || t->bits > t->told) return; /* a higher limit is told at the first call */
+    uint64_t *at = vt_stamp(l, l->cursor, VT_HEAD(VT_K_THINNED, 1, 0), l->last);
+    *at++ = t->bits ? UINT64_C(1) << t->bits : 0;
+    t->told = t->bits;
+    vt_publish(l, at);
+}
