@@ -94,6 +94,8 @@ def _run(words: tuple[str, ...], **others: Any) -> None:
         setattr(chosen, name, others[name])
     if chosen.no_sample and others["sample"]:
         raise UsageError("--sample and --no-sample exclude each other", "leave one of them out")
+    if chosen.no_annotations and others["annotations"]:
+        raise UsageError("--annotations and --no-annotations exclude each other", "leave one of them out")
     for option in ("sample", "view"):
         if chosen.profile_only and others[option]:
             raise UsageError(f"--profile-only and --{option} exclude each other", "leave one of them out")

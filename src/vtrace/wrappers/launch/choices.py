@@ -53,6 +53,11 @@ VALUES = {
         "Read counters at the enter and leave of MPI, OpenMP and user regions, such as page-faults,instructions "
         "(vtrace counters lists them); sets VT_METRICS.",
     ),
+    "annotations": (
+        "--annotations",
+        "KIND,...",
+        "Record the annotations of programs and their libraries: nvtx [default: all]; sets VT_ANNOTATIONS.",
+    ),
     "section_level": (
         "--section-level",
         "LEVEL",
@@ -86,6 +91,7 @@ FLAGS = {
         "Take no samples [default: 100 per second, beside the archive's events; none if functions or counters are "
         "recorded].",
     ),
+    "no_annotations": ("--no-annotations", "Record no annotations."),
     "profile_only": (
         "--profile-only",
         "Record no events, but calls and times by call path, in files of constant size; sets VT_MODE=PROFILE.",
@@ -110,12 +116,14 @@ class Choices:
         self.sample_clock: str | None = None
         self.counters: str | None = None
         self.section_level: str | None = None
+        self.annotations: str | None = None
         self.bundle: str | None = None
         self.unify = False
         """True if vtrace run unifies at the end; start.decide sets this."""
         self.view = False
         self.repeat_groups = False
         self.no_sample = False
+        self.no_annotations = False
         self.profile_only = False
         self.samples_by_default = False
         """True for vtrace run: without a choice of the user a program is sampled if that is safe and shows more."""
@@ -162,4 +170,5 @@ def parse(words: list[str]) -> Choices | None:
         else:
             return None
     excluded = (chosen.no_sample and chosen.sample) or (chosen.profile_only and (chosen.sample or chosen.view))
+    excluded = excluded or (chosen.no_annotations and chosen.annotations)
     return chosen if chosen.words and not excluded else None
