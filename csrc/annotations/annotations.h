@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Declarations shared by the files of libvtrace-annotations.so, which an annotated program loads by the variable of its
-   annotations (docs/annotations.md). Each file of an interface (nvtx.c, nvtx_extensions.c) declares what it uses of
-   that interface itself: no header of another project is needed. The library exports only what the programs look up.
+   annotations (docs/annotations.md). Each file of an interface (nvtx.c, itt.c, kokkos.c) declares what it uses of that
+   interface itself: no header of another project is needed. The library exports only what programs look up.
    names.c owns the objects to which the handles of programs point: domains, registered strings, counters. */
 #ifndef VT_ANNOTATIONS_H
 #define VT_ANNOTATIONS_H
@@ -23,6 +23,7 @@ struct vt_named {
     struct vt_named *domain; /* NULL: this is a domain */
     uint32_t number; /* of a domain, from 1 on */
     _Atomic uint32_t region, counter; /* ids; 0: not defined yet */
+    void *_Atomic handle; /* ITT's structure for it; NULL: none */
     char text[];
 };
 
@@ -45,6 +46,17 @@ uint32_t vt_counter_in(const struct vt_named *domain, const char *name, int type
 void vt_mark_in(const struct vt_named *domain, const char *text);
 /* Converts a text to UTF-8. Returns `into`, of VT_LABEL_BYTES. */
 const char *vt_from_wide(char *into, const wchar_t *text);
+/* Returns zeroed memory, which is never freed; NULL: none. */
+void *vt_annotation_memory(size_t bytes);
+
+/* Ranges that the program ends by an id, which is unique in its owner (open_ranges.c). */
+struct vt_range_id {
+    uint64_t owner, part[3];
+};
+void vt_range_open(struct vt_range_id id, uint32_t region);
+/* Returns 0 if no such range is open. */
+int vt_range_close(struct vt_range_id id);
+
 /* Attaches the library to the runtime. name: the interface. Returns 0 if nothing is recorded. */
 int vt_annotations_attach(const char *name);
 

@@ -16,8 +16,8 @@ struct block {
 
 static struct block *_Atomic room;
 
-/* Returns zeroed memory, not of malloc: --memory shows the program's own allocations. */
-static void *take(size_t bytes)
+/* Not by malloc: --memory shows the program's own allocations. */
+void *vt_annotation_memory(size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
     if (bytes > BLOCK / 4) return vt_pages(bytes);
@@ -48,7 +48,7 @@ struct vt_named *vt_named(struct vt_named *domain, const char *text)
             if (n->domain == domain && !strcmp(n->text, text)) return n;
         if (!mine) {
             const size_t bytes = strlen(text) + 1;
-            if (!(mine = take(sizeof *mine + bytes))) return NULL;
+            if (!(mine = vt_annotation_memory(sizeof *mine + bytes))) return NULL;
             mine->domain = domain;
             if (!domain) mine->number = atomic_fetch_add(&domains, 1) + 1;
             memcpy(mine->text, text, bytes);

@@ -29,7 +29,8 @@ VT_PUBLIC void VT_User_push__(uint32_t domain, uint32_t id)
     if (VT_UNLIKELY(!p)) return;
     const uint32_t depth = p->depth++; /* a signal handler pops what it pushes */
     if (VT_UNLIKELY(depth >= MOST)) {
-        vt_warn_left_out("user", "more than %u annotated regions inside each other: deeper ones are not recorded", MOST);
+        vt_warn_left_out("user", "more than %u annotated regions inside each other: deeper ones are not recorded",
+                         MOST);
         return;
     }
     p->open[depth].domain = domain;

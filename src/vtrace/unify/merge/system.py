@@ -123,8 +123,8 @@ def _about(process: Process) -> About:
     kernel_ids = tuple(tuple(filter(None, threads.get(n, ())))[:_TIDS] for n in process.contents.locations)
     return About(
         head.process, process.parent, _process_name(process), process.world, process.rank, process.missing,
-        tuple(_thread_names(process)), _marked(process, HELPER), _marked(process, LANE), kernel_ids, process.contents.has_heap,
-        process.contents.has_thread_events, str(properties.get("executable", "")),
+        tuple(_thread_names(process)), _marked(process, HELPER), _marked(process, LANE), kernel_ids,
+        process.contents.has_heap, process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
     )  # fmt: skip

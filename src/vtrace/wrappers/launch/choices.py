@@ -56,7 +56,8 @@ VALUES = {
     "annotations": (
         "--annotations",
         "KIND,...",
-        "Record the annotations of programs and their libraries: nvtx [default: all]; sets VT_ANNOTATIONS.",
+        "Record these annotations of programs and their libraries: nvtx, itt, kokkos [default: all]; sets "
+        "VT_ANNOTATIONS.",
     ),
     "section_level": (
         "--section-level",
@@ -170,5 +171,6 @@ def parse(words: list[str]) -> Choices | None:
         else:
             return None
     excluded = (chosen.no_sample and chosen.sample) or (chosen.profile_only and (chosen.sample or chosen.view))
-    excluded = excluded or (chosen.no_annotations and chosen.annotations)
+    if chosen.no_annotations and chosen.annotations:
+        return None
     return chosen if chosen.words and not excluded else None

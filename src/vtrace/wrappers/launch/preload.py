@@ -14,7 +14,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
 from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
-from vtrace.wrappers.launch import annotations, mpi_library, uses
+from vtrace.wrappers.launch import annotation_tools, mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
 from vtrace.wrappers.launch.counters import settings_of, split_names
@@ -145,7 +145,7 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
     if chosen.annotations or chosen.no_annotations:
-        made.changes[annotations.SETTING] = "no" if chosen.no_annotations else str(chosen.annotations)
+        made.changes[annotation_tools.SETTING] = "no" if chosen.no_annotations else str(chosen.annotations)
     if size := chosen.max_size:
         number = size[:-1] if size[-1] in "KMGkmg" else size
         if not (number.isascii() and number.isdigit() and number.strip("0")):
@@ -352,7 +352,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
     if not chosen.bundle:
-        _set_annotations(made, environ)
+        files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
+        changes, warnings = annotation_tools.variables(environ, LIB, files)
+        made.changes |= changes
+        made.warnings += warnings
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, start.environ)
@@ -382,11 +385,11 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     if job:
         made.warnings.append(f"the script starts {job}: put vtrace run before {job} there to record MPI calls")
     elif not recorded and is_python(program.name):
-        if not any(uses.names_module(program, name) for name in ("vtrace.user", *annotations.MODULES)):
+        if not any(uses.names_module(program, name) for name in ("vtrace.user", *annotation_tools.MODULES)):
             made.warnings.append(
                 f"{program.words[0]} uses no MPI, little is recorded: --python, --io, --memory record more"
             )
-    elif not recorded and not annotations.are_in(program.executable):
+    elif not recorded and not annotation_tools.are_in(program.executable):
         made.warnings.append(
             f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )
@@ -403,13 +406,6 @@ def _samples_by_default(
     tsan = any(os.path.basename(name).startswith(_TSAN) for name in loaded.libraries)
     debugger = any(os.path.basename(word) in _DEBUGGERS for word in program.words)
     return not (elf.go or tsan or debugger)
-
-
-def _set_annotations(made: Plan, environ: Mapping[str, str]) -> None:
-    """Sets the variables by which the program loads vtrace's library, if it has annotations."""
-    changes, warnings = annotations.variables(environ, LIB)
-    made.changes |= changes
-    made.warnings += warnings
 
 
 def _set_python(made: Plan, environ: Mapping[str, str]) -> None:
