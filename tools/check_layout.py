@@ -24,6 +24,7 @@ C_LAYERS = {
     "otf2_rewriter": {"definitions.h", "containers.h", "readback.h", "schema.h"},
     "kernels": {"stack_replay.h", "schema.h", "containers.h"},
     "userwrap": {"vt_user.h"},
+    "annotations": {"vt_user.h"} | SHARED_HEADERS,
     "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fapp": {"fortran_names.h"},
     "fipp": set(),

@@ -189,6 +189,18 @@ void vt_switch(int on);
 unsigned int VT_User_marker_def__(const char *name, int type);
 void VT_User_marker__(unsigned int id, const char *text);
 
+/* ---- Regions of annotations (csrc/annotations): id is a region's, from VT_User_def__ (include/vt_user.h); 0: not recorded ---- */
+/* Enters a region; leaves the innermost one of the calling thread that was pushed in this domain. A pop without a push
+   does nothing. */
+void VT_User_push__(uint32_t domain, uint32_t id);
+void VT_User_pop__(uint32_t domain);
+/* Begins or ends a range: a region that need not nest, and that any thread may end. Returns the range; 0: it is not
+   recorded. */
+uint64_t VT_User_range_start__(uint32_t id);
+void VT_User_range_end__(uint64_t range);
+/* Names a thread, by its kernel id, for the trace only. */
+void vt_name_thread(uint32_t thread, const char *name);
+
 /* ---- Functions ---- */
 enum vt_how {
     VT_SHOWN = 0,

@@ -23,6 +23,7 @@
 #define VT_LONG_CALLS 64u /* entries for the long calls of a location */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
+#define VT_NO_THREAD 0u /* kernel id of a lane */
 #define VT_STEP 6u /* chunks that a location writes in a step: 0.5 to 1.5 ms; with 4, cold caches cost 2 % more */
 
 /* The shape of a recorded call without nested calls: the lower halves of the heads of its records, from enter to leave,
@@ -48,6 +49,7 @@ enum vt_slot {
     VT_SLOT_SAMPLER, /* csrc/sampling */
     VT_SLOT_COUNTERS, /* csrc/providers */
     VT_SLOT_SECTIONS, /* csrc/userwrap */
+    VT_SLOT_PUSHED, /* csrc/userwrap */
     VT_SLOT_SITES, /* csrc/sampling */
     VT_SLOTS,
 };
@@ -157,7 +159,8 @@ struct vt_location {
     uint32_t late; /* 1: the exit handlers of the thread run; vtrace waits for the others */
     const char *helper; /* library that created the thread for its own use; NULL: the program created the thread */
     uint64_t begun; /* number of the thread, if the trace has its start; else 0 */
-    char name[16]; /* last defined name of the thread */
+    char name[64]; /* last defined name of the thread */
+    char given[64]; /* name that the program gives the thread by an annotation; "": none, its name is the kernel's */
     uint32_t stopped; /* enum vt_lost: reason why recording has stopped; 0: recording */
     uint32_t size; /* enum vt_full: state of VT_MAX_SIZE that the location has applied */
     uint64_t left; /* events omitted by VT_MAX_SIZE while other classes were recorded; not in `lost` */

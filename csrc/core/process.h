@@ -25,6 +25,9 @@ int vt_process_lacks_shim(void);
 /* Returns a location for a thread: a new one, or that of an ended thread; NULL: the thread is not recorded. thread: id
    (gettid). */
 struct vt_location *vt_location_new(uint32_t thread);
+/* Returns a new lane: a location without a thread, for regions that do not nest in a thread (csrc/userwrap/ranges.c);
+   NULL: there are too many locations. */
+struct vt_location *vt_location_new_lane(void);
 /* Sets the location of the calling thread; NULL: none. */
 void vt_bind_location(struct vt_location *l);
 /* Returns the location of the calling thread, with busy clear. Returns NULL if the thread cannot record now; counts the

@@ -20,7 +20,8 @@ const char *vt_thread_name(struct vt_location *l)
 {
     char path[64], name[sizeof l->name] = "";
     if (!l->number) return NULL;
-    if (l == vt_own_location) VT_SYS2(prctl, PR_GET_NAME, name);
+    if (*l->given) memcpy(name, l->given, sizeof name);
+    else if (l == vt_own_location) VT_SYS2(prctl, PR_GET_NAME, name);
     else {
         struct vt_text t = vt_text_into(path, sizeof path);
         vt_text_add(&t, "/proc/self/task/");
@@ -33,6 +34,20 @@ const char *vt_thread_name(struct vt_location *l)
     if (!*name || !strcmp(name, vt_process.name)) return NULL;
     memcpy(l->name, name, sizeof name);
     return l->name;
+}
+
+void vt_name_thread(uint32_t thread, const char *name)
+{
+    struct vt_location *l = vt_location_of_thread(0);
+    const uint32_t n = atomic_load(&vt_process.locations);
+    if (l && l->thread != thread) l = NULL;
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS && !l; i++) {
+        struct vt_location *other = atomic_load(&vt_locations[i]);
+        if (other && VT_READ(other->thread) == thread && !atomic_load(&other->ended)) l = other;
+    }
+    if (!l || !name) return;
+    struct vt_text t = vt_text_into(l->given, sizeof l->given);
+    vt_text_add(&t, name);
 }
 
 static void tell_name(struct vt_location *l)
@@ -197,6 +212,7 @@ static struct vt_location *adopt(uint32_t thread)
         atomic_fetch_sub(&vt_process.ended, 1);
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
+        l->given[0] = 0;
         VT_SET(l->is_timed, 0);
         l->waited = l->wait = l->short_waits = l->slept = l->core_read = 0;
         VT_SET(l->thread, thread);
@@ -247,10 +263,9 @@ static int take_number(uint32_t *number)
     return 0;
 }
 
-struct vt_location *vt_location_new(uint32_t thread)
+static struct vt_location *create(uint32_t thread)
 {
-    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread), *none = NULL;
-    if (l) return l;
+    struct vt_location *l, *none = NULL;
     uint32_t number = 0;
     if (thread != vt_process.pid && !may_begin(atomic_load(&vt_process.locations))) return NULL;
     size_t bytes = (sizeof *l + VT_PAGE - 1) & ~(size_t)(VT_PAGE - 1);
@@ -276,6 +291,27 @@ struct vt_location *vt_location_new(uint32_t thread)
     if (atomic_compare_exchange_strong(&vt_locations[number], &none, l)) return l;
     VT_SYS2(munmap, l, bytes); /* another thread ends the program and has created the main thread's location */
     return NULL;
+}
+
+struct vt_location *vt_location_new(uint32_t thread)
+{
+    struct vt_location *l = thread == vt_process.pid ? NULL : adopt(thread);
+    return l ? l : create(thread);
+}
+
+struct vt_location *vt_location_new_lane(void)
+{
+    char key[24];
+    struct vt_location *l = create(VT_NO_THREAD);
+    if (!l) return NULL;
+    l->helper = NULL;
+    VT_SET(l->is_timed, 1);
+    atomic_fetch_add(&vt_process.ended, 1); /* no thread of the program */
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "lane.");
+    vt_text_dec(&t, l->number);
+    vt_define_property(l, key, "ranges");
+    return l;
 }
 
 void vt_bind_location(struct vt_location *l)

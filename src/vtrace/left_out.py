@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from vtrace.settings_file import NO
+from vtrace.settings_file import NO, YES
 
 Settings = Mapping[str, str]
 """Name -> value, as the runtime writes into the trace; a missing setting has its default."""
@@ -49,9 +49,15 @@ def _small_blocks(settings: Settings) -> str:
     return "memory" if recorded and settings.get("VT_MEMTRACE_THRESHOLD", "0") != "0" else ""
 
 
+def _annotations(settings: Settings) -> str:
+    kinds = settings.get("VT_ANNOTATIONS", "").lower()
+    return "user" if kinds and kinds not in YES else ""
+
+
 WHOLE_RUN: dict[str, Callable[[Settings], str]] = {
     "VT_FILTER_SPEC": lambda settings: "user" if settings.get("VT_FILTER_SPEC") else "",
     "VT_FUNCTIONS": lambda settings: "" if selects_all(settings.get("VT_FUNCTIONS", "")) else "user",
+    "VT_ANNOTATIONS": _annotations,
     "VT_MAX_STACK_DEPTH": lambda settings: "user" if settings.get("VT_MAX_STACK_DEPTH", "0") != "0" else "",
     "VT_MPITRACE": _unless("VT_MPITRACE", "mpi"),
     "VT_MPI_GROUPS": _mpi_groups,

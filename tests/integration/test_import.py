@@ -147,7 +147,7 @@ def test_lanes_are_no_threads(run: Path, tmp_path: Path) -> None:
         found = json.loads(vtrace(tmp_path, "summary", "--json", archive).stdout)
         tables.append([found[name] for name in ("regions", "classes")])
     assert tables[0] == tables[1]
-    assert "1 lane of imported intervals" in vtrace(tmp_path, "summary", "new").stdout
+    assert "1 lane of intervals" in vtrace(tmp_path, "summary", "new").stdout
 
 
 def test_host_of_the_file(run: Path, tmp_path: Path) -> None:

@@ -117,11 +117,11 @@ class Selection:
         return self.start is self.stop is None and (found is None or len(found) == trace.locations.rows)
 
     def left_out(self, trace: Source) -> str:
-        """helpers in words: 1 helper thread, 2 lanes of imported intervals; empty for none."""
+        """helpers in words: 1 helper thread, 2 lanes of intervals; empty for none."""
         lanes = sum(bool(trace.locations["lane"][row]) for row in self.helpers)
         threads = len(self.helpers) - lanes
         words = [some(threads, "helper thread")] if threads else []
-        return ", ".join(words + ([some(lanes, "lane") + " of imported intervals"] if lanes else []))
+        return ", ".join(words + ([some(lanes, "lane") + " of intervals"] if lanes else []))
 
     @property
     def bounds(self) -> tuple[int, int]:

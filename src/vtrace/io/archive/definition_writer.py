@@ -121,8 +121,12 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
         name = strings[location.name]
         _otf2.GlobalDefWriter_WriteLocation(writer, number, name, kind, location.events, location.group)
         for key, value in location.properties.items():
-            number_value = _otf2.AttributeValue(uint64=value)
-            _otf2.GlobalDefWriter_WriteLocationProperty(writer, number, strings[key], _otf2.TYPE_UINT64, number_value)
+            if isinstance(value, str):
+                of_text = _otf2.AttributeValue(stringRef=strings[value])
+                _otf2.GlobalDefWriter_WriteLocationProperty(writer, number, strings[key], _otf2.TYPE_STRING, of_text)
+            else:
+                of_number = _otf2.AttributeValue(uint64=value)
+                _otf2.GlobalDefWriter_WriteLocationProperty(writer, number, strings[key], _otf2.TYPE_UINT64, of_number)
 
 
 def _write_metrics(writer: Any, strings: _Strings, d: Definitions) -> None:

@@ -52,7 +52,7 @@ class Location:
     group: int
     type: str = "CPU_THREAD"
     events: int = 0
-    properties: dict[str, int] = field(default_factory=dict)
+    properties: dict[str, int | str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)

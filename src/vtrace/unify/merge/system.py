@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, PID, PMUS, TID
+from vtrace.io.archive.properties import LANE as LANE_PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.python_command import is_python, python_script
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import HELPER
+from vtrace.unify.model.process_definitions import HELPER, LANE
 from vtrace.unify.model.process_maps import ProcessPlace
 
 _TEXT_MAX = 16_384
@@ -36,6 +37,8 @@ class About(NamedTuple):
     """Names of its threads."""
     helpers: frozenset[int]
     """Places in `threads` of helper threads, which a library made for itself."""
+    lanes: frozenset[int]
+    """Places in `threads` of locations without a thread, which have the ranges of annotations."""
     kernel_ids: tuple[tuple[int, ...], ...]
     """The kernel's ids of the threads of each location."""
     has_heap: bool
@@ -117,11 +120,11 @@ class SystemStep:
 
 def _about(process: Process) -> About:
     head, properties, threads = process.head, process.definitions.properties, process.definitions.threads
-    kernel_ids = tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
+    kernel_ids = tuple(tuple(filter(None, threads.get(n, ())))[:_TIDS] for n in process.contents.locations)
     return About(
         head.process, process.parent, _process_name(process), process.world, process.rank, process.missing,
-        tuple(_thread_names(process)), _helpers(process), kernel_ids, process.contents.has_heap,
-        process.contents.has_thread_events, str(properties.get("executable", "")),
+        tuple(_thread_names(process)), _marked(process, HELPER), _marked(process, LANE), kernel_ids,
+        process.contents.has_heap, process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
     )  # fmt: skip
@@ -152,7 +155,8 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
         first = len(definitions.locations)
         for place, thread in enumerate(process.threads):
-            marked = {HELPER_PROPERTY: 1} if place in process.helpers else {}
+            marked: dict[str, int | str] = {HELPER_PROPERTY: 1} if place in process.helpers else {}
+            marked |= {LANE_PROPERTY: "process"} if place in process.lanes else {}
             marked |= {TID if n == 1 else f"{TID}.{n}": tid for n, tid in enumerate(process.kernel_ids[place], 1)}
             definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
@@ -164,20 +168,24 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
     return places
 
 
-def _helpers(process: Process) -> frozenset[int]:
+def _marked(process: Process, prefix: str) -> frozenset[int]:
+    """The places of the locations that have a property with this prefix."""
     properties = process.definitions.properties
     return frozenset(
-        n for n, location in enumerate(process.contents.locations) if location and f"{HELPER}{location}" in properties
+        n for n, location in enumerate(process.contents.locations) if location and f"{prefix}{location}" in properties
     )
 
 
 def _thread_names(process: Process) -> list[str]:
     """Returns the names that the program gave its threads; numbers distinguish threads of one name."""
-    helpers = _helpers(process)
+    helpers, lanes = _marked(process, HELPER), sorted(_marked(process, LANE))
     known = {number: process.definitions.locations.get(number) for number in process.contents.locations}
     often = Counter(known.values())
     names = []
     for place, (number, name) in enumerate(known.items()):
+        if place in lanes:
+            names.append(f"Ranges {lanes.index(place) + 1}")
+            continue
         plain = f"{'Helper thread' if place in helpers else 'Thread'} {number}" if number else "Master thread"
         names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
     return names

@@ -17,6 +17,8 @@ from vtrace.unify.model.shapes import fits, fits_plain
 
 HELPER = "helper."
 """Prefix of properties with the library that made a thread for itself; the location's number follows."""
+LANE = "lane."
+"""Prefix of properties of locations without a thread, for ranges of annotations; the location's number follows."""
 UNSAMPLED = "unsampled."
 """Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."

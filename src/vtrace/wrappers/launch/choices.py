@@ -59,6 +59,12 @@ VALUES = {
         "Read counters at the enter and leave of MPI, OpenMP and user regions, such as page-faults,instructions "
         "(vtrace counters lists them); sets VT_METRICS.",
     ),
+    "annotations": (
+        "--annotations",
+        "KIND,...",
+        "Record these annotations of programs and their libraries: nvtx, itt, kokkos [default: all]; sets "
+        "VT_ANNOTATIONS.",
+    ),
     "section_level": (
         "--section-level",
         "LEVEL",
@@ -92,6 +98,7 @@ FLAGS = {
         "Take no samples [default: 100 per second, beside the archive's events; none if functions or counters are "
         "recorded].",
     ),
+    "no_annotations": ("--no-annotations", "Record no annotations."),
     "profile_only": (
         "--profile-only",
         "Record no events, but calls and times by call path, in files of constant size; sets VT_MODE=PROFILE.",
@@ -122,12 +129,14 @@ class Choices:
         self.sample_clock: str | None = None
         self.counters: str | None = None
         self.section_level: str | None = None
+        self.annotations: str | None = None
         self.bundle: str | None = None
         self.unify = False
         """True if vtrace run unifies at the end; start.decide sets this."""
         self.view = False
         self.repeat_groups = False
         self.no_sample = False
+        self.no_annotations = False
         self.profile_only = False
         self.always = False
         self.samples_by_default = False
@@ -185,6 +194,7 @@ def excluded(chosen: Choices) -> str:
         "-v": chosen.verbose, "--bundle": chosen.bundle, "--repeat-groups": chosen.repeat_groups,
     }  # fmt: skip
     pairs = [("--sample", "--no-sample")] * bool(chosen.sample and chosen.no_sample)
+    pairs += [("--annotations", "--no-annotations")] * bool(chosen.annotations and chosen.no_annotations)
     pairs += [("--profile-only", option) for option, given in of_events.items() if chosen.profile_only and given]
     pairs += [("--always", option) for option, given in (of_events | of_archive).items() if chosen.always and given]
     return f"{' and '.join(pairs[0])} exclude each other" if pairs else ""

@@ -14,7 +14,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
 from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
-from vtrace.wrappers.launch import mpi_library, uses
+from vtrace.wrappers.launch import annotation_tools, mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
 from vtrace.wrappers.launch.counters import settings_of, split_names
@@ -149,6 +149,8 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
         made.changes["VT_MODE"] = "PROFILE"
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
+    if chosen.annotations or chosen.no_annotations:
+        made.changes[annotation_tools.SETTING] = "no" if chosen.no_annotations else str(chosen.annotations)
     if size := chosen.max_size:
         if not _is_size(size):
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
@@ -362,6 +364,11 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         ours.insert(1, shim)
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
+    if not chosen.bundle:
+        files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
+        changes, warnings = annotation_tools.variables(environ, LIB, files)
+        made.changes |= changes
+        made.warnings += warnings
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, start.environ)
@@ -391,11 +398,11 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     if job:
         made.warnings.append(f"the script starts {job}: put vtrace run before {job} there to record MPI calls")
     elif not recorded and is_python(program.name):
-        if not uses.names_module(program, "vtrace.user"):
+        if not any(uses.names_module(program, name) for name in ("vtrace.user", *annotation_tools.MODULES)):
             made.warnings.append(
                 f"{program.words[0]} uses no MPI, little is recorded: --python, --io, --memory record more"
             )
-    elif not recorded:
+    elif not recorded and not annotation_tools.are_in(program.executable):
         made.warnings.append(
             f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranges: regions that overlap others of their thread, or that another thread ends (nvtxRangeStart, overlapped tasks of
+   ITT). Since the regions of a location nest, each range takes the first lane without an open range; lanes are
+   locations without a thread.
+   A lane's state says who may write to its location: FREE, TAKEN by a thread that is writing, else the open range. The
+   exchanges to and from TAKEN are sequentially consistent, so one thread sees all records of the one before. */
+#include "userwrap.h"
+
+#define LANES 1024u /* as many ranges may be open at one time; the lower bits of a range's number */
+enum { FREE, TAKEN };
+
+struct lane {
+    _Atomic uint64_t state;
+    struct vt_location *location; /* a forked child reads in_use 0 there, and replaces it */
+    uint64_t generation;
+    uint32_t region;
+};
+
+static struct lane lanes[LANES];
+
+static void record(struct vt_location *l, enum vt_kind kind, uint32_t region)
+{
+    const uint64_t word = VT_HEAD(kind, 0, region);
+    vt_busy_begin(l);
+    vt_put(l, &word, 1, vt_now());
+    vt_busy_end(l);
+}
+
+/* As vt_user_begins. The limits of a filter count open calls by threads, which ranges do not have. */
+static uint32_t region_of(uint32_t id)
+{
+    if (VT_LIKELY(vt_user_is_defined(VT_ID_REGION, id))) return id;
+    const uint32_t number = vt_user_limit_of(id);
+    return number ? vt_limited_begin(number) : 0;
+}
+
+static struct lane *take(void)
+{
+    for (struct lane *lane = lanes; lane < lanes + LANES; lane++) {
+        uint64_t is = FREE;
+        if (!atomic_load_explicit(&lane->state, memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&lane->state, &is, TAKEN))
+            return lane;
+    }
+    vt_warn_left_out("user", "more than %u ranges of annotations are open at one time: further ones are not recorded",
+                     LANES);
+    return NULL;
+}
+
+VT_PUBLIC uint64_t VT_User_range_start__(uint32_t id)
+{
+    if (!vt_location_to_record(1) || vt_shares_memory()) return 0;
+    const uint32_t region = region_of(id);
+    struct lane *lane = region ? take() : NULL;
+    if (!lane) return 0;
+    if (!lane->location || !lane->location->in_use) lane->location = vt_location_new_lane();
+    if (!lane->location) {
+        atomic_store(&lane->state, FREE);
+        return 0;
+    }
+    record(lane->location, VT_K_ENTER, lane->region = region);
+    const uint64_t range = ++lane->generation * LANES + (uint64_t)(lane - lanes);
+    atomic_store(&lane->state, range);
+    return range;
+}
+
+VT_PUBLIC void VT_User_range_end__(uint64_t range)
+{
+    struct lane *lane = &lanes[range % LANES];
+    uint64_t is = range;
+    if (range < LANES || vt_shares_memory() || !atomic_compare_exchange_strong(&lane->state, &is, TAKEN)) return;
+    /* a forked child does not end its parent's ranges */
+    if (lane->location->in_use) record(lane->location, VT_K_LEAVE, lane->region);
+    atomic_store(&lane->state, FREE);
+}

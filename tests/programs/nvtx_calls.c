@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nvtx_calls WHAT: calls of NVTX whose records are known in closed form.
+   every       each call once or twice, in two domains
+   threads     4 threads push 100 regions each; the main thread starts 8 ranges, which the threads end
+   interleaved regions of two domains that do not nest; pops without a push; a push that stays open
+   fork        a child and its parent push and start ranges; the child ends a range of its parent
+   exec        as every, in a program that this one becomes
+   kill        as every, then SIGKILL */
+#define _GNU_SOURCE
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include "program.h"
+
+#define THREADS 4
+#define REGIONS 100
+
+static nvtxDomainHandle_t solver, io;
+static nvtxRangeId_t started[2 * THREADS];
+
+static nvtxEventAttributes_t event(nvtxStringHandle_t name)
+{
+    nvtxEventAttributes_t e = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    e.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    e.message.registered = name;
+    return e;
+}
+
+static void every(void)
+{
+    nvtxEventAttributes_t step = event(nvtxDomainRegisterStringA(solver, "step"));
+    nvtxRangePushA("outer");
+    nvtxRangePushW(L"gr\u00f6\u00dfer");
+    for (int i = 0; i < 2; i++) {
+        nvtxDomainRangePushEx(solver, &step);
+        nvtxDomainRangePop(solver);
+    }
+    nvtxEventAttributes_t loss = event(nvtxDomainRegisterStringW(io, L"loss"));
+    loss.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+    loss.payload.dValue = 2.5;
+    loss.category = 3;
+    loss.colorType = NVTX_COLOR_ARGB;
+    loss.color = 0xff00ff00;
+    nvtxDomainMarkEx(io, &loss);
+    nvtxMarkA("plain");
+    nvtxRangeId_t first = nvtxRangeStartA("first"), second = nvtxDomainRangeStartEx(solver, &step);
+    nvtxRangeEnd(first); /* the ranges overlap */
+    nvtxDomainRangeEnd(solver, second);
+    nvtxRangeEnd(nvtxRangeStartW(L"third"));
+    nvtxCounterAttr_t attributes = {.structSize = sizeof attributes, .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64};
+    attributes.name = "queue";
+    uint64_t queue = nvtxCounterRegister(io, &attributes);
+    nvtxCounterSampleInt64(io, queue, -5);
+    attributes.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE;
+    attributes.name = "rate";
+    attributes.counterId = NVTX_COUNTER_ID_STATIC_START;
+    nvtxCounterRegister(io, &attributes);
+    nvtxCounterSampleFloat64(io, NVTX_COUNTER_ID_STATIC_START, 0.25);
+    int answer = 42;
+    nvtxPayloadData_t data = {NVTX_PAYLOAD_ENTRY_TYPE_INT32, sizeof answer, &answer};
+    nvtxRangePushPayload(io, &data, 1);
+    nvtxRangePopPayload(io, &data, 1);
+    nvtxRangePop();
+    nvtxRangePop();
+}
+
+static void *thread(void *number)
+{
+    const int n = (int)(intptr_t)number;
+    char name[20];
+    snprintf(name, sizeof name, "worker of part %d", n);
+    nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), name);
+    nvtxEventAttributes_t part = event(nvtxDomainRegisterStringA(solver, "part"));
+    for (int i = 0; i < REGIONS; i++) {
+        nvtxDomainRangePushEx(solver, &part);
+        nvtxDomainRangePop(solver);
+    }
+    nvtxDomainRangeEnd(solver, started[2 * n]);
+    nvtxDomainRangeEnd(solver, started[2 * n + 1]);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t t[THREADS];
+    nvtxEventAttributes_t whole = event(nvtxDomainRegisterStringA(solver, "whole"));
+    for (int i = 0; i < 2 * THREADS; i++) started[i] = nvtxDomainRangeStartEx(solver, &whole);
+    for (intptr_t i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, thread, (void *)i);
+    for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+}
+
+static void interleaved(void)
+{
+    nvtxEventAttributes_t a = event(nvtxDomainRegisterStringA(solver, "a"));
+    nvtxEventAttributes_t b = event(nvtxDomainRegisterStringA(io, "b"));
+    nvtxRangePop();
+    nvtxDomainRangePop(solver);
+    nvtxDomainRangePushEx(solver, &a);
+    nvtxDomainRangePushEx(io, &b);
+    nvtxDomainRangePop(solver);
+    nvtxDomainRangePop(io);
+    nvtxDomainRangePop(io);
+    nvtxRangePushA("open");
+    nvtxRangeStartA("open range");
+}
+
+static void forks(void)
+{
+    nvtxRangePushA("both");
+    nvtxRangeId_t parents = nvtxRangeStartA("parent's");
+    pid_t child = fork();
+    nvtxRangePushA(child ? "in parent" : "in child");
+    nvtxRangePop();
+    nvtxRangeEnd(parents);
+    nvtxRangeEnd(nvtxRangeStartA(child ? "parent's next" : "child's"));
+    nvtxRangePop(); /* the child has not pushed it */
+    if (!child) exit(0);
+    waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "every";
+    if (!strcmp(what, "exec")) {
+        nvtxRangePushA("before");
+        nvtxRangePop();
+        nvtxRangeEnd(nvtxRangeStartA("range before"));
+        execl("/proc/self/exe", argv[0], "every", NULL);
+    }
+    solver = nvtxDomainCreateA("solver");
+    io = nvtxDomainCreateW(L"input output");
+    if (!strcmp(what, "threads")) threads();
+    else if (!strcmp(what, "interleaved")) interleaved();
+    else if (!strcmp(what, "fork")) forks();
+    else every();
+    if (!strcmp(what, "kill")) raise(SIGKILL);
+    nvtxDomainDestroy(io);
+    return 0;
+}
