@@ -365,10 +365,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
     if not chosen.bundle:
-        files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
-        changes, warnings = annotation_tools.variables(environ, LIB, files)
-        made.changes |= changes
-        made.warnings += warnings
+        _set_annotations(made, program, loaded, environ)
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, start.environ)
@@ -406,6 +403,13 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         made.warnings.append(
             f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )
+
+
+def _set_annotations(made: Plan, program: Program, loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
+    files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
+    changes, warnings = annotation_tools.variables(environ, LIB, files)
+    made.changes |= changes
+    made.warnings += warnings
 
 
 def _samples_by_default(
