@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+import annotated
 import applications
 import clocks
 import compiled
@@ -50,6 +51,7 @@ MODULES = (
     counters,
     flush,
     user,
+    annotated,
     mpi,
     clocks,
     iocalls,

@@ -67,6 +67,24 @@ def test_ranges_end_in_other_threads(build: Builder, tmp_path: Path) -> None:
         assert begin < created[0] < end
 
 
+def test_threads_that_share_lanes(build: Builder, tmp_path: Path) -> None:
+    """16 000 ranges that threads end for each other, and a signal handler: no event is lost, lanes nest nothing."""
+    trace, said = record_annotated(tmp_path, nvtx_program(build, "nvtx_calls.c"), "storm", env={"VT_PTHREAD": "no"})
+    lanes = [n for n, location in trace.locations.items() if location.name.startswith("Ranges ")]
+    assert 8 <= len(lanes) <= 17  # eight wait to be ended, each thread has at most one more
+    assert sum((trace.calls(n) for n in lanes), Counter()) == {"range": 16_000}
+    assert all(story(trace, n) == pair("range", len(trace.of(n)) // 2) for n in lanes)
+    assert trace.calls()["handler"] == 8 * 20
+    assert "could not be recorded" not in said
+
+
+def test_too_many_ranges(build: Builder, tmp_path: Path) -> None:
+    """1024 lanes; further ranges are told, and lanes become free again."""
+    trace, said = record_annotated(tmp_path, nvtx_program(build, "nvtx_calls.c"), "many")
+    assert trace.calls() == {"many": 1024, "after": 1}
+    assert "more than 1024 ranges of annotations are open at one time: further ones are not recorded" in said
+
+
 def test_domains_that_do_not_nest(build: Builder, tmp_path: Path) -> None:
     """As user regions: a leave ends the regions inside; a leave without enter is left out, and a pop without a push is
     no event; regions that stay open end with the program."""

@@ -31,8 +31,9 @@ TYPES_F = "      double precision relax, field(n)\n"
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 PROGRAMS_OF_PAGES = (
     ("functions.md", "// heat.cc"), ("functions.md", "// phases.c"), ("user-api.md", "// solve.c"),
-    ("sections.md", "// step.c"), ("build-systems.md", "# CMakeLists.txt"),
+    ("sections.md", "// step.c"), ("annotations.md", "# train.py"), ("build-systems.md", "# CMakeLists.txt"),
 )  # fmt: skip
+TRAIN = "cp $DOCS/train.py ."
 REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
 
 
@@ -349,6 +350,10 @@ TYPED = {
         after="(echo 'def relax(): pass'; echo 'exchange = relax'; cat part.py) > step.py;"
         " vtrace run python3 step.py; vtrace export step --to csv -o x.csv; cat x.csv",
     ),
+    ("annotations.md", "# train.py"): Typed(
+        "", ("forward", "10"), kind="train.py", after="vtrace run python3 train.py; vtrace profile train",
+    ),
+    ("annotations.md", "vtrace run python3 train.py"): Typed(TRAIN, ("epoch", "upload")),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
     ),

@@ -98,6 +98,7 @@ def test_the_tag_is_that_of_the_newest_symbol(wheel: Path) -> None:
         "libvtrace-io.so",
         "libvtrace-mem.so",
         "libvtrace-omp.so",
+        "libvtrace-annotations.so",
     } <= names
     assert {"mpich.so.zst", "openmpi.so.zst", "mpi-abi.so.zst"} <= names
     assert needed <= PLATFORM | names | {prebuilt.NEEDED}

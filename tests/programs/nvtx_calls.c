@@ -3,6 +3,8 @@
    every       each call once or twice, in two domains
    threads     4 threads push 100 regions each; the main thread starts 8 ranges, which the threads end
    interleaved regions of two domains that do not nest; pops without a push; a push that stays open
+   storm       8 threads start 2000 ranges each and end those of each other; a signal handler pushes and pops
+   many        1100 ranges are open at one time
    fork        a child and its parent push and start ranges; the child ends a range of its parent
    exec        as every, in a program that this one becomes
    kill        as every, then SIGKILL */
@@ -89,6 +91,47 @@ static void threads(void)
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
 }
 
+#define STORM 8
+static _Atomic nvtxRangeId_t shared[STORM];
+static _Atomic int handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    nvtxRangePushA("handler");
+    nvtxRangePop();
+    handled++;
+}
+
+static void *storm_thread(void *unused)
+{
+    (void)unused;
+    nvtxEventAttributes_t range = event(nvtxDomainRegisterStringA(solver, "range"));
+    for (int i = 0; i < 2000; i++) {
+        nvtxDomainRangeEnd(solver, atomic_exchange(&shared[i % STORM], nvtxDomainRangeStartEx(solver, &range)));
+        if (i % 100 == 0) pthread_kill(pthread_self(), SIGUSR2);
+    }
+    return NULL;
+}
+
+static void storm(void)
+{
+    pthread_t t[STORM];
+    signal(SIGUSR2, on_signal);
+    for (int i = 0; i < STORM; i++) pthread_create(&t[i], NULL, storm_thread, NULL);
+    for (int i = 0; i < STORM; i++) pthread_join(t[i], NULL);
+    for (int i = 0; i < STORM; i++) nvtxDomainRangeEnd(solver, shared[i]);
+    printf("%d\n", handled);
+}
+
+static void many(void)
+{
+    static nvtxRangeId_t open[1100];
+    for (int i = 0; i < 1100; i++) open[i] = nvtxRangeStartA("many");
+    for (int i = 0; i < 1100; i++) nvtxRangeEnd(open[i]);
+    nvtxRangeEnd(nvtxRangeStartA("after"));
+}
+
 static void interleaved(void)
 {
     nvtxEventAttributes_t a = event(nvtxDomainRegisterStringA(solver, "a"));
@@ -131,6 +174,8 @@ int main(int argc, char **argv)
     io = nvtxDomainCreateW(L"input output");
     if (!strcmp(what, "threads")) threads();
     else if (!strcmp(what, "interleaved")) interleaved();
+    else if (!strcmp(what, "storm")) storm();
+    else if (!strcmp(what, "many")) many();
     else if (!strcmp(what, "fork")) forks();
     else every();
     if (!strcmp(what, "kill")) raise(SIGKILL);

@@ -25,8 +25,8 @@ PID, TID = PROPERTY + "PID", PROPERTY + "TID"
 """Properties with the kernel's ids: PID of a location group, TID of a location. The second thread of a location has
 TID.2, the next one TID.3."""
 LANE = PROPERTY + "LANE"
-"""Property of the locations of imported data: thread, process, host or run, to which the data belong. Calls on such a
-location are intervals, which may overlap those of another lane."""
+"""Property of locations without a thread, for imported data and ranges of annotations: thread, process, host or run, to
+which the data belong. Calls on such a location are intervals, which may overlap those of another lane."""
 HELPER_PROPERTY = PROPERTY + "HELPER"
 """Property that marks the locations of threads that a library made for itself."""
 Check = Callable[[Any, str, list[str]], Any]
