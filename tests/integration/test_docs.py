@@ -96,7 +96,7 @@ TYPED = {
     ),
     ("always.md", "vtrace jobs --program 'heat*' --since 7d"): Typed(
         f"{ALWAYS}; VT_ALWAYS_DIR=$PWD/jobs vtrace run --always mpiexec -n 4 ./heat; {WRITTEN}",
-        (" heat ", '"program": "heat"'), (("vtrace jobs --program", "export VT_ALWAYS_DIR=jobs; vtrace jobs --program"),),
+        (" heat ", '"program": "heat"'), (("vtrace jobs --program", "export VT_ALWAYS_DIR=jobs; vtrace jobs --prog"),),
         after="cat jobs.json",
     ),
     ("build-systems.md", "# CMakeLists.txt"): Typed(
