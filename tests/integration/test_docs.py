@@ -87,7 +87,19 @@ MY_EVENTS = "printf 'EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults
 
 STEP = "cp $DOCS/step.c .; vtrace-cc -DVTRACE step.c -o step; "
 
+WRITTEN = "while ls jobs | grep -q ing$; do sleep 0.1; done; "
+"""Waits until the files of all jobs are written."""
+ALWAYS = "cp $DOCS/plain heat; vtrace shim build mpicc"
+
 TYPED = {
+    ("always.md", "export VT_ALWAYS_DIR=$PWD/jobs"): Typed(
+        ALWAYS, (" heat ", "next: vtrace summary jobs/heat-"), (("vtrace jobs", f"{WRITTEN} vtrace jobs"),)
+    ),
+    ("always.md", "vtrace jobs --program 'heat*' --since 7d"): Typed(
+        f"{ALWAYS}; VT_ALWAYS_DIR=$PWD/jobs vtrace run --always mpiexec -n 4 ./heat; {WRITTEN}",
+        (" heat ", '"program": "heat"'), (("vtrace jobs --program", "export VT_ALWAYS_DIR=jobs; vtrace jobs --prog"),),
+        after="cat jobs.json",
+    ),
     ("build-systems.md", "# CMakeLists.txt"): Typed(
         "cp $DOCS/solve.c .", ("Generating done",), kind="CMakeLists.txt", after="cmake -S . -B build"
     ),

@@ -16,7 +16,7 @@ import click
 
 from vtrace.console import CLICK_SETTINGS, Console, say, some, vtrace_console, wide_option
 from vtrace.errors import UsageError, VtraceError
-from vtrace.text import json_text, shell_path
+from vtrace.text import json_text, shell_word
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
@@ -64,7 +64,7 @@ def command(
         click.echo("no jobs")
     else:
         sheet.show([jobs.sheet(wanted).cut(top, "--top shows more, all with --json")])
-        say(f"next: vtrace summary {shell_path(where / wanted[-1]['file'])}   for the newest")
+        say(f"next: vtrace summary {shell_word(where / wanted[-1]['file'])}   for the newest")
     _tell_running(where, console)
 
 
