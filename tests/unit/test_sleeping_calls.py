@@ -158,6 +158,15 @@ def test_who_is_waited_for(tmp_path: Path, sites: tuple[str, ...], culprit: str)
     assert [one.culprit for one in found if one.kind == "blocked"] == [culprit] * bool(culprit)
 
 
+def test_atomic_variables_of_cxx_are_for_threads(tmp_path: Path) -> None:
+    """libstdc++ waits by futexes that processes could share."""
+    inside = "wait@/usr/include/c++/12/bits/atomic_wait.h:108 <- run@/a/x.cpp:9"
+    waits = f"syscall{sidecar.SHARED}@x.S:1 <- {inside}"
+    times = BlockedTimes(asleep(tmp_path, waits, waits.replace("bits/atomic_wait.h", "other.h")))
+    assert times.is_for_thread.tolist() == [True, False]
+    assert times.is_for_process.tolist() == [False, True]
+
+
 @pytest.mark.parametrize(("region", "is_told"), [("waitpid", True), ("main", False)])
 def test_processes_without_records(tmp_path: Path, region: str, is_told: bool) -> None:
     """A process waits for another one, of which nothing is known."""
