@@ -51,6 +51,13 @@ def test_names_of_calls(site: str, call: str | None) -> None:
     assert (str(found) if found else None) == call
 
 
+def test_a_part_of_a_function_is_not_called_by_it() -> None:
+    """The compiler has moved the call to work.part.0, and inlined the rest into step."""
+    found = sleeping_call(("usleep@x.c:1", "work@/a/x.c:3", "work@/a/x.c:2", "step@/a/x.c:9", "main@/a/x.c:12"))
+    assert found
+    assert found.text == "work (x.c:3, called by step, asleep in usleep)"
+
+
 @pytest.mark.parametrize("outermost", ["main", "MAIN__"])
 def test_the_outermost_function_is_no_caller_to_tell(outermost: str) -> None:
     found = sleeping_call(("nanosleep@x.c:1", "rest@/a/x.f90:3", f"{outermost}@/a/x.f90:9"))

@@ -103,8 +103,10 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     own = [each for each in known if not _STARTS.match(each.function)] or known
     if not own:
         return None
-    callers = tuple(each.function for each in own[:0:-1] if not each.function.startswith("["))
-    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, callers)
+    callers = [each.function for each in own[:0:-1] if not each.function.startswith("[")]
+    while callers and callers[-1] == own[0].function:  # the compiler splits functions, too
+        callers.pop()
+    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, tuple(callers))
 
 
 def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:
