@@ -15,7 +15,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.diagnosed import Event, asleep, threads, told, without_processor
 from support.synthetic_runs.random_mpi import archive, program, region
-from vtrace.analysis.findings.finding import Finding, largest_first
+from vtrace.analysis.findings.finding import BOUND, Finding, largest_first
 from vtrace.analysis.findings.mpi_findings import mpi_waits
 from vtrace.analysis.findings.one_cause import explains, joined
 from vtrace.analysis.findings.run_facts import RunFacts, place_text
@@ -545,6 +545,21 @@ def test_a_late_thread_for_which_other_ranks_wait_is_one_finding() -> None:
     assert rest == [threads[1], other]
     assert first.text == "most for it; other ranks wait for it, too: 900 ns of waiting in MPI_Barrier (a.c:4)"
     assert (first.loss_ns, first.share, first.ranks) == (1300, 0.4, (0, 1, 2))
+
+
+def test_known_and_unknown_waits_for_a_rank_are_one_finding() -> None:
+    """Ranks 2 and 3 wait for rank 1 in MPI_Scan; so does rank 0, of which no lower rank is late."""
+    culprit = "rank 1, work (a.c:3)"
+    where = f"{culprit.replace(',', ' takes longer in')} than the others:"
+    known = Finding("imbalance", 800, 0.2, f"{where} 800 ns of waiting in MPI_Scan", culprit=culprit, ranks=(2, 3))
+    text = f"{where} up to 400 ns of waiting in MPI_Scan"
+    unknown = Finding("imbalance", 400, 0.1, text, culprit=culprit, ranks=(0, 2, 3), certainty=BOUND)
+    (both,) = joined([known, unknown])
+    assert both.text == f"{known.text}; and up to 400 ns of waiting in MPI_Scan"
+    assert (both.loss_ns, both.ranks) == (1200, (0, 2, 3))
+    assert joined([unknown]) == [unknown]
+    other = Finding("imbalance", 800, 0.2, known.text, culprit="rank 2, work (a.c:3)")
+    assert joined([other, unknown]) == [other, unknown]
 
 
 def test_drift_names_its_place(tmp_path: Path) -> None:

@@ -51,6 +51,13 @@ def test_names_of_calls(site: str, call: str | None) -> None:
     assert (str(found) if found else None) == call
 
 
+def test_a_part_of_a_function_is_not_called_by_it() -> None:
+    """The compiler has moved the call to work.part.0, and inlined the rest into step."""
+    found = sleeping_call(("usleep@x.c:1", "work@/a/x.c:3", "work@/a/x.c:2", "step@/a/x.c:9", "main@/a/x.c:12"))
+    assert found
+    assert found.text == "work (x.c:3, called by step, asleep in usleep)"
+
+
 @pytest.mark.parametrize("outermost", ["main", "MAIN__"])
 def test_the_outermost_function_is_no_caller_to_tell(outermost: str) -> None:
     found = sleeping_call(("nanosleep@x.c:1", "rest@/a/x.f90:3", f"{outermost}@/a/x.f90:9"))
@@ -156,6 +163,15 @@ def test_who_is_waited_for(tmp_path: Path, sites: tuple[str, ...], culprit: str)
     """A thread that sleeps is late only if others clearly wait for threads of the process."""
     found = asleep(tmp_path, *sites).diagnosis(Selection()).findings
     assert [one.culprit for one in found if one.kind == "blocked"] == [culprit] * bool(culprit)
+
+
+def test_atomic_variables_of_cxx_are_for_threads(tmp_path: Path) -> None:
+    """libstdc++ waits by futexes that processes could share."""
+    inside = "wait@/usr/include/c++/12/bits/atomic_wait.h:108 <- run@/a/x.cpp:9"
+    waits = f"syscall{sidecar.SHARED}@x.S:1 <- {inside}"
+    times = BlockedTimes(asleep(tmp_path, waits, waits.replace("bits/atomic_wait.h", "other.h")))
+    assert times.is_for_thread.tolist() == [True, False]
+    assert times.is_for_process.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("region", "is_told"), [("waitpid", True), ("main", False)])

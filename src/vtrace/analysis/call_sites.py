@@ -13,6 +13,13 @@ _OF_LIBC = re.compile(r"^_*(GI_+)?(libc_|new_)?")
 _BY_NUMBER = re.compile(r"^syscall\b")
 """The function that makes a system call: the only one that is known to sleep is futex."""
 
+OF_INTERPRETER = re.compile(
+    r"(^|/)(Modules/(_io/\w+\.c|(clinic/)?(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c(\.h)?)|Include/(internal|cpython)/\w+\.h"
+    r"|Python/(thread(_pthread)?|ceval(_gil)?|condvar|lock|parking_lot|pystate|pylifecycle|bltinmodule|fileutils)\.[ch]"
+    r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
+)
+"""Source files of CPython around a call that waits, and its executable and libraries without their sources."""
+
 
 def in_headers(file: str) -> bool:
     """A file has compiled code of C++'s library, or of another library of the system."""

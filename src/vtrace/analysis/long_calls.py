@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import Site, sites_of
+from vtrace.analysis.call_sites import OF_INTERPRETER, Site, sites_of
 from vtrace.errors import FormatError
 from vtrace.io.sidecar import sidecar
 
@@ -55,7 +55,7 @@ class LongCalls:
         sums, inside = defaultdict[Site | None, int](int), defaultdict[Site | None, int](int)
         for text, ns in zip(columns["site"][chosen].tolist(), columns["ns"][chosen].tolist(), strict=True):
             stack = sites_of(texts[text]) if text < len(texts) else []
-            site = stack[0] if stack and stack[0].source else None
+            site = stack[0] if stack and stack[0].source and not OF_INTERPRETER.search(f"{stack[0].source}:") else None
             around = next((each.function for each in stack if each.function in recorded), "")
             if not caller or around in ("", caller):
                 sums[site] += ns

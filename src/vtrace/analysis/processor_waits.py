@@ -35,6 +35,9 @@ _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
 """Locks between processes: of Python, and those that the runtime knows."""
+_ATOMIC = re.compile(r"/bits/atomic_wait\.h:|\bstd::__(detail::__platform_wait|atomic_wait_address)")
+"""Functions by which std::atomic, std::barrier and the like of libstdc++ wait for threads, with futexes that processes
+could share."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 
@@ -114,7 +117,7 @@ class BlockedTimes(ProcessorWaits):
     @cached_property
     def sites(self) -> list[tuple[str, ...]]:
         """(times,) the calls that slept, each innermost first as function@file:line; (): unknown."""
-        stacks = [calls_of(text) for text in self._names.get("site", [])]
+        stacks = [_without_process(calls_of(text)) for text in self._names.get("site", [])]
         known = self._columns.get("site", self.location)
         numbers = (known if known.dtype.kind == "u" else np.zeros(len(known), np.uint64)).tolist()
         found = [stacks[number] if number < len(stacks) else () for number in numbers]
@@ -174,6 +177,13 @@ class BlockedTimes(ProcessorWaits):
         names, files, lines = (self._trace.regions[column].tolist() for column in ("name", "file", "line"))
         calls = enumerate(zip(names, files, lines, strict=True))
         return {row: f"{sidecar.PYTHON}{name}@{file}:{line}" for row, (name, file, line) in calls if is_python(file)}
+
+
+def _without_process(site: tuple[str, ...]) -> tuple[str, ...]:
+    """The calls of a stack; one of std::atomic and the like waits for a thread of the process."""
+    if not any(map(_ATOMIC.search, site)):
+        return site
+    return (site[0].replace(f"{sidecar.SHARED}@", "@"), *site[1:])
 
 
 def waits_of(trace: Source, name: tuple[str, int] = sidecar.WAITS) -> sidecar.SidecarTable | None:

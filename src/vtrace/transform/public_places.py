@@ -8,7 +8,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from vtrace.analysis.findings.sleeping_calls import OF_INTERPRETER
+from vtrace.analysis.call_sites import OF_INTERPRETER
 from vtrace.analysis.own_code import OF_SYSTEM
 
 _INSTALLED = re.compile(

@@ -61,7 +61,7 @@ _AT_ONCE, _EACH = 0.8, 0.9
 place before at least the second part of the operations that wait."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
-_SERVED, _OF_SERVER = 0.9, ("mpi_latesender", "mpi_finalize_wait")
+_SERVED, _OF_SERVER = 0.6, ("mpi_latesender", "mpi_finalize_wait")
 """Waits in a place are no loss if this part of them is that of a rank which serves the others, by these kinds."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
@@ -177,7 +177,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _serves(location: int, waits: Table, rows: Array) -> bool:
-    """True if a location waits for messages, or for the end, for nearly all of the time of these waits."""
+    """True if a location waits for messages, or for the end, for most of the time of these waits."""
     times, serves = waits["time_ns"][rows], [kind.startswith(_OF_SERVER) for kind in waits.kinds]
     mine = (waits["location"][rows] == location) & np.array(serves, bool)[waits["kind"][rows]]
     return bool(times[mine].sum() >= _SERVED * max(1, times.sum()))

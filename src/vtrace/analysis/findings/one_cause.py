@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
+from vtrace.analysis.findings.finding import BOUND, ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.kinds import kind_of
 
 _MOSTLY, _HALF = 0.5, 0.4
@@ -36,28 +36,33 @@ def explains(finding: Finding, other: Finding) -> bool:
 
 def joined(findings: Sequence[Finding]) -> list[Finding]:
     """The findings. A process that waits for its own thread is late for others: these two losses are one finding, as
-    are those of a thread that is late in both."""
+    are those of a thread that is late in both. So are known and unknown waits for the same processes."""
     found = [*findings]
-    for late in [each for each in findings if each.kind == "imbalance"]:
+    for unknown in [each for each in findings if each.kind == "imbalance" and each.certainty == BOUND]:
+        same = [row for row, each in enumerate(found) if each.kind == "imbalance" and each.culprit == unknown.culprit]
+        if unknown.culprit and found[same[0]] is not unknown:
+            found[same[0]] = _with_others(found[same[0]], unknown, "and")
+            found.remove(unknown)
+    for late in [each for each in found if each.kind == "imbalance"]:
         of_rank = late.culprit.split(",")[0]
         for row, each in enumerate(found):
             is_same = each.callpath == late.callpath and each.culprit.split(",")[0] == of_rank
             if each.kind in _OF_THREADS and (is_same or each.culprit == late.culprit):
-                found[row] = _with_others(each, late)
+                found[row] = _with_others(each, late, "other ranks wait for it, too:")
                 found.remove(late)
                 break
     return found
 
 
-def _with_others(of_thread: Finding, late: Finding) -> Finding:
-    """The waits for a thread in its own process and in others. The text of an imbalance ends in that of its waits."""
+def _with_others(finding: Finding, late: Finding, words: str) -> Finding:
+    """A finding with the waits of others for its culprit. The text of an imbalance ends in that of its waits."""
     waits = late.text.rpartition(" than ")[2].partition(": ")[2]
     return replace(
-        of_thread,
-        text=f"{of_thread.text}; other ranks wait for it, too: {waits}",
-        loss_ns=of_thread.loss_ns + late.loss_ns,
-        share=of_thread.share + late.share,
-        ranks=tuple(sorted({*of_thread.ranks, *late.ranks})),
-        processor_ns=of_thread.processor_ns + late.processor_ns,
+        finding,
+        text=f"{finding.text}; {words} {waits}",
+        loss_ns=finding.loss_ns + late.loss_ns,
+        share=finding.share + late.share,
+        ranks=tuple(sorted({*finding.ranks, *late.ranks})),
+        processor_ns=finding.processor_ns + late.processor_ns,
         certainty=ESTIMATE,
     )

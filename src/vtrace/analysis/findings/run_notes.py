@@ -144,6 +144,11 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
+    elif (
+        unnamed and OUTSIDE in findings[0].text
+    ):  # a thread that sleeps for moments has none, nor a line about its calls
+        option = "vtrace run --python" if facts.blocked.python_regions else "compile with vtrace-cc"
+        functions = f"samples do not show which functions take the time: {option}"
     elif any(UNKNOWN_CALL in one.text for one in findings) and not facts.io.any():
         functions = "to see whether the calls that sleep are I/O: vtrace run --io"
     return "; ".join(filter(None, (functions, _processes_to_record(facts), _locks_to_record(facts))))

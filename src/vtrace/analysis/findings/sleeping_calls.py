@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.call_sites import libc_name, site_of
+from vtrace.analysis.call_sites import OF_INTERPRETER, libc_name, site_of
 from vtrace.analysis.own_code import module_of_python
 from vtrace.analysis.questions.path_sums import without_recursion
 from vtrace.io.sidecar.sidecar import PYTHON
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _INTERPRETER = ("_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain")
 """Functions of CPython: the functions of Python above them are not in the stack, unless any of them is."""
-OF_INTERPRETER = re.compile(
-    r"(^|/)(Modules/(clinic/)?(_thread|time|socket|select|posix|signal|_queue|_functools)module\.c(\.h)?|Include/(internal|cpython)/\w+\.h"
-    r"|Python/(thread(_pthread)?|ceval(_gil)?|condvar|lock|parking_lot|pystate|pylifecycle|bltinmodule)\.[ch]"
-    r"|Objects/(abstract|call|(class|descr|method|type)object)\.c):|^(lib)?python3|^time\.cpython-3"
-)
-"""Source files of CPython around a sleep, and its executable and libraries without their sources."""
 INTERPRETER_LOCK, LOCK_OF_PYTHON = "the interpreter's lock", "Lock.acquire"
 _OF_PYTHON = {
     "clock_nanosleep": "time.sleep", "nanosleep": "time.sleep", "sem_wait": LOCK_OF_PYTHON,
@@ -109,8 +103,10 @@ def sleeping_call(site: Sequence[str]) -> SleepingCall | None:
     own = [each for each in known if not _STARTS.match(each.function)] or known
     if not own:
         return None
-    callers = tuple(each.function for each in own[:0:-1] if not each.function.startswith("["))
-    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, callers)
+    callers = [each.function for each in own[:0:-1] if not each.function.startswith("[")]
+    while callers and callers[-1] == own[0].function:  # the compiler splits functions, too
+        callers.pop()
+    return SleepingCall(libc_name(site[0]), own[0].function, own[0].source, tuple(callers))
 
 
 def lock_call(name: str, site: Sequence[str]) -> SleepingCall | None:
