@@ -215,6 +215,7 @@ struct vt_location {
     uint64_t long_until; /* ticks: until then the time of long calls has been added up */
     uint32_t to_write; /* chunks of events or samples that the flush still writes (file.c) */
     uint32_t round; /* chunks to write by steps until a step counts as the next flush */
+    uint32_t step_at; /* number of chunks at which the next step is written; 0: the buffer has never been full */
     struct vt_profile *profile; /* profile.c; NULL: none yet */
     uint64_t counted; /* events that are in the profile */
     struct vt_thin *thin; /* thin.c; NULL: none yet */

@@ -22,14 +22,18 @@ QUOTA = 12
 
 
 def test_steps(build: Builder, tmp_path: Path) -> None:
-    """From the first full buffer on, a step frees at most STEP chunks, so that no event waits for more."""
+    """From the first full buffer on, a step frees at most STEP chunks, so that no event waits for more. Until
+    none is left, the thread fills half as many before the next step."""
     run(build("many.c"), tmp_path, "250000", env=SIZE)
     unify(tmp_path, "many")
     events = check(tmp_path / "many.trace").events
     at = [n for n, event in enumerate(events) if event.kind == "BufferFlush"]
     assert (QUOTA - 1) * WORDS < at[0] <= QUOTA * WORDS
-    assert max(b - a for a, b in pairwise(at)) <= STEP * WORDS
+    gaps = [b - a for a, b in pairwise(at)]
+    assert max(gaps) <= STEP * WORDS
     assert len(events) - at[-1] <= STEP * WORDS
+    emptying = (QUOTA - STEP) // (STEP // 2)
+    assert max(gaps[:emptying]) <= STEP // 2 * WORDS < min(gaps[emptying:])
 
 
 def test_flushes_count_full_buffers(build: Builder, tmp_path: Path) -> None:
