@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Follows the MPI calls of a location, and keeps the ends of messages and collectives in them. */
-#include "mpi_ends.h"
+#include "packed.h"
 #include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,8 @@ struct ends_finder {
     uint32_t node, call; /* call path of the innermost call, and of its outermost MPI call */
     int64_t now, enter, entered_useful, flush_stop;
     uint64_t first_end; /* of the open MPI call */
+    /* All values of each column of packed.h, joined by OR while they are in the cache. */
+    uint64_t columns[VT_END_COLUMNS], times[2];
     struct vt_mpi_end probe; /* of the latest probe: the fields of its call */
     uint64_t probed, is_probe; /* probed: 1 + number of ends before the latest probe whose message was not received, 0:
                                   none; is_probe: the open MPI call is one */
@@ -93,11 +95,15 @@ static int keep_times(struct ends_finder *f)
     if (!o->want_times) return 1;
     if (!VT_ROOM(o->times, o->ntimes + f->ntouched + 1, &f->times_room)) return 0;
     for (uint64_t i = 0; i < f->ntouched; i++) {
-        o->times[o->ntimes++] = (struct vt_path_time){f->time_of[f->touched[i]], f->touched[i], 0};
-        f->time_of[f->touched[i]] = 0;
+        const uint32_t node = f->touched[i];
+        o->times[o->ntimes++] = (struct vt_path_time){f->time_of[node], node, 0};
+        f->times[0] |= (uint64_t)f->time_of[node];
+        f->times[1] |= node;
+        f->time_of[node] = 0;
     }
     f->ntouched = 0;
     o->times[o->ntimes++] = (struct vt_path_time){0, f->call ? f->call : f->node, 1};
+    f->times[1] |= f->call ? f->call : f->node;
     return 1;
 }
 
@@ -132,6 +138,15 @@ static void go_on(struct ends_finder *f)
     f->call = f->poll_call;
 }
 
+/* Adds an end to the columns, whose values it has or will have. */
+static inline void widen(struct ends_finder *f, uint64_t number)
+{
+    const struct vt_mpi_end *ends = f->out.ends;
+    uint64_t values[VT_END_COLUMNS];
+    vt_end_columns(&ends[number], &ends[number - number % VT_PACKED_ROWS], number, values);
+    for (unsigned k = 0; k < VT_END_COLUMNS; k++) f->columns[k] |= values[k];
+}
+
 static void end_call(struct ends_finder *f, int64_t t)
 {
     f->polled = f->poll_began >= 0 && f->first_end == f->out.nends ? t - f->poll_began : -1;
@@ -139,7 +154,11 @@ static void end_call(struct ends_finder *f, int64_t t)
     f->poll_useful = f->out.useful;
     f->poll_call = f->call;
     if (f->out.want_times) f->out.times[f->out.ntimes - 1].ns = t - f->enter;
-    for (uint64_t i = f->first_end; i < f->out.nends; i++) f->out.ends[i].leave = t;
+    f->times[0] |= (uint64_t)(t - f->enter);
+    for (uint64_t i = f->first_end; i < f->out.nends; i++) {
+        f->out.ends[i].leave = t;
+        widen(f, i);
+    }
     f->first_end = f->out.nends;
     if (f->locking) f->out.locks[f->locking - 1].lock_leave = t;
     if (f->unlocking) f->out.locks[f->unlocking - 1].unlock_leave = t;
@@ -244,6 +263,7 @@ static int send_completed(struct ends_finder *f, uint64_t request)
     const uint64_t place = forget(f, request, OF_SEND);
     if (!place) return 1;
     f->out.ends[place - 1].what |= VT_CALL_COMPLETES;
+    f->columns[8] |= VT_CALL_COMPLETES;
     return put(f, (struct vt_mpi_end){.peer = VT_NONE, .tag = (uint32_t)place - 1, .what = VT_CALL_SENT});
 }
 
@@ -260,6 +280,7 @@ static int put_probed(struct ends_finder *f, struct vt_mpi_end end)
     struct vt_mpi_end *here = &f->out.ends[f->out.nends - 1];
     *here = f->probe;
     set(here, &end);
+    widen(f, f->out.nends - 1);
     f->first_end = f->out.nends;
     return 1;
 }
@@ -277,6 +298,7 @@ static int received(struct ends_finder *f, const struct vt_detail *d)
     const int in_probe = is_posted && is_probed(f, f->enter);
     if (!in_probe) end.what = VT_CALL_POST;
     set(post, &end);
+    widen(f, place - 1);
     if (in_probe) {
         f->probed = 0; /* no end is added here that would tell */
         return 1;
@@ -336,6 +358,7 @@ static int collective(struct ends_finder *f, const struct vt_detail *d)
     if (!aside) return put(f, end);
     end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_ASIDE | VT_CALL_BEGIN;
     set(&f->out.ends[place - 1], &end);
+    widen(f, place - 1);
     end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_END;
     end.tag = (uint32_t)place - 1;
     return put(f, end);
@@ -560,10 +583,12 @@ VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *out, int64_t ns)
     advance(f, ns);
     if (f->call) end_call(f, ns);
     out->last = ns;
-    f->node = 0;
-    if (!out->want_times) return VT_READ_OK;
-    f->call = 0;
-    return keep_times(f) ? VT_READ_OK : VT_READ_NO_MEMORY; /* the last entry is for the end of the location */
+    f->node = f->call = 0;
+    if (out->want_times && !keep_times(f)) return VT_READ_NO_MEMORY; /* the last entry is for the end of the location */
+    f->times[1] = f->times[1] << 1 | 1; /* is_mpi */
+    out->ends_widths = vt_packed_widths(f->columns, VT_END_COLUMNS);
+    out->times_widths = vt_packed_widths(f->times, 2);
+    return VT_READ_OK;
 }
 
 VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
@@ -571,6 +596,9 @@ VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
     struct ends_finder *f = (struct ends_finder *)out;
     out->nends = out->ntimes = out->nlocks = out->events = out->calls = 0;
     out->first = out->last = out->useful = out->flushed = 0;
+    out->ends_widths = out->times_widths = 0;
+    memset(f->columns, 0, sizeof f->columns);
+    memset(f->times, 0, sizeof f->times);
     for (uint64_t i = 0; i < f->ntouched; i++) f->time_of[f->touched[i]] = 0;
     f->ntouched = f->first_end = f->flushing = f->inter_comm = f->inter_member = 0;
     f->node = f->call = 0;

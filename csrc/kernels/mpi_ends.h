@@ -129,6 +129,7 @@ struct vt_mpi_finder {
     uint64_t nends, ntimes, nlocks, events;
     int64_t first, last, useful, flushed; /* flushed: ns in which buffers were written outside of MPI */
     uint64_t calls; /* the number of MPI calls */
+    uint64_t ends_widths, times_widths; /* for packed.h; set by vt_mpi_ends_end */
 };
 
 /* Writes the schema of the structures of this header and of matcher.h, as vt_kernel_schema does. */

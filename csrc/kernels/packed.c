@@ -4,8 +4,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first bytes of a number are its lowest ones");
 _Static_assert(VT_WAIT_ALL_KINDS <= 1 << 6, "kinds of waits and the ten bits below VT_CALL_WAIT are two bytes");
 
-static uint64_t width_of(uint64_t value) { return value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0; }
-
 /* Writes a column of a row, and perhaps bytes after it: what follows is written later. */
 static inline unsigned char *put(unsigned char *to, uint64_t value, uint32_t width)
 {
@@ -15,29 +13,11 @@ static inline unsigned char *put(unsigned char *to, uint64_t value, uint32_t wid
 
 /* ---- Ends ---- */
 
-/* Returns the columns of end `number` of a location in values. first: of the end's block. */
-static inline __attribute__((always_inline)) void columns(const struct vt_mpi_end *end, const struct vt_mpi_end *first,
-                                                          uint64_t number, uint64_t *values)
+uint64_t vt_packed_widths(const uint64_t *columns, unsigned n)
 {
-    values[0] = (uint64_t)end->enter - (uint64_t)first->enter;
-    values[1] = (uint64_t)end->leave - (uint64_t)end->enter;
-    values[2] = (uint64_t)end->useful - (uint64_t)first->useful;
-    values[3] = end->call - first->call;
-    values[4] = end->node;
-    values[5] = end->peer + 1; /* VT_NONE: 0 */
-    values[6] = end->comm;
-    values[7] = vt_end_is_second(end->what) ? (uint32_t)number - end->tag : end->tag;
-    values[8] = (end->what & 1023) | VT_CALL_WAIT(end->what) << 10;
-}
-
-uint64_t vt_ends_widths(const struct vt_mpi_end *ends, uint64_t n)
-{
-    uint64_t all[VT_END_COLUMNS] = {0}, values[VT_END_COLUMNS], widths = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        columns(&ends[i], &ends[i - i % VT_PACKED_ROWS], i, values);
-        for (unsigned k = 0; k < VT_END_COLUMNS; k++) all[k] |= values[k];
-    }
-    for (unsigned k = 0; k < VT_END_COLUMNS; k++) widths |= width_of(all[k]) << 4 * k;
+    uint64_t widths = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (columns[k]) widths |= (71 - (unsigned)__builtin_clzll(columns[k])) / 8u * UINT64_C(1) << 4 * k;
     return widths;
 }
 
@@ -59,7 +39,7 @@ void vt_ends_pack(const struct vt_mpi_end *ends, uint64_t n, uint64_t widths, un
             to = put(to, (uint64_t)first->useful, 8);
             to = put(to, first->call, 8);
         }
-        columns(&ends[i], first, i, values);
+        vt_end_columns(&ends[i], first, i, values);
         for (unsigned k = 0; k < VT_END_COLUMNS; k++) to = put(to, values[k], width[k]);
     }
     put(to, 0, 0);
@@ -68,16 +48,6 @@ void vt_ends_pack(const struct vt_mpi_end *ends, uint64_t n, uint64_t widths, un
 /* ---- Times ---- */
 
 static inline uint64_t path_of(const struct vt_path_time *t) { return (uint64_t)t->node << 1 | t->is_mpi; }
-
-uint64_t vt_times_widths(const struct vt_path_time *times, uint64_t n)
-{
-    uint64_t ns = 0, path = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        ns |= (uint64_t)times[i].ns;
-        path |= path_of(&times[i]);
-    }
-    return width_of(ns) | width_of(path) << 4;
-}
 
 uint64_t vt_times_bytes(uint64_t widths, uint64_t n) { return n * vt_packed_row(widths) + VT_PACKED_SLACK; }
 

@@ -15,11 +15,11 @@
 #define VT_END_COLUMNS 9u
 #define VT_END_HEAD 24u /* bytes: enter, useful and call of the first end in the block */
 
-VT_EXPORT uint64_t vt_ends_widths(const struct vt_mpi_end *ends, uint64_t n);
+/* Returns the widths of columns, of each of which all values are joined by OR. */
+VT_EXPORT uint64_t vt_packed_widths(const uint64_t *columns, unsigned n);
 /* The bytes of n packed ends, with the slack. */
 VT_EXPORT uint64_t vt_ends_bytes(uint64_t widths, uint64_t n);
 VT_EXPORT void vt_ends_pack(const struct vt_mpi_end *ends, uint64_t n, uint64_t widths, unsigned char *to);
-VT_EXPORT uint64_t vt_times_widths(const struct vt_path_time *times, uint64_t n);
 VT_EXPORT uint64_t vt_times_bytes(uint64_t widths, uint64_t n);
 VT_EXPORT void vt_times_pack(const struct vt_path_time *times, uint64_t n, uint64_t widths, unsigned char *to);
 
@@ -43,6 +43,21 @@ static inline uint64_t vt_packed_load(const unsigned char *from)
 }
 
 /* ---- Ends ---- */
+
+/* Returns the columns of end `number` of a location in values. first: of the end's block. */
+static inline __attribute__((always_inline)) void
+vt_end_columns(const struct vt_mpi_end *end, const struct vt_mpi_end *first, uint64_t number, uint64_t *values)
+{
+    values[0] = (uint64_t)end->enter - (uint64_t)first->enter;
+    values[1] = (uint64_t)end->leave - (uint64_t)end->enter;
+    values[2] = (uint64_t)end->useful - (uint64_t)first->useful;
+    values[3] = end->call - first->call;
+    values[4] = end->node;
+    values[5] = end->peer + 1; /* VT_NONE: 0 */
+    values[6] = end->comm;
+    values[7] = vt_end_is_second(end->what) ? (uint32_t)number - end->tag : end->tag;
+    values[8] = (end->what & 1023) | VT_CALL_WAIT(end->what) << 10;
+}
 
 /* How to read the ends of a location. */
 struct vt_end_layout {

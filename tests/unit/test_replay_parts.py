@@ -143,9 +143,23 @@ def test_ranks_share_the_parts(divided: list[int], tmp_path: Path, monkeypatch: 
     assert divided == [divided[0]] * 4
 
 
+def _widths(ends: Array) -> int:
+    """The widths of the columns of ends, as csrc/kernels/packed.h has them; by columns of Python."""
+    first = ends[np.arange(len(ends)) // 64 * 64]
+    is_second = np.isin(ends["what"] & 15, (2, 5, 8))  # SENT, DONE, END
+    number = np.arange(len(ends), dtype=np.uint32)
+    columns = [
+        ends["enter"] - first["enter"], ends["leave"] - ends["enter"], ends["useful"] - first["useful"],
+        ends["call"] - first["call"], ends["node"], ends["peer"] + np.uint32(1), ends["comm"],
+        np.where(is_second, number - ends["tag"], ends["tag"]), (ends["what"] & 1023) | ends["what"] >> 16 << 10,
+    ]  # fmt: skip
+    joined = np.array([int(np.bitwise_or.reduce(column.astype(np.uint64))) for column in columns], np.uint64)
+    return int(matcher().vt_packed_widths(joined.ctypes.data, len(joined)))
+
+
 def _packed(ends: Array) -> tuple[Array, int]:
     """Ends as csrc/kernels/packed.h keeps them, and the widths of their columns."""
-    widths = matcher().vt_ends_widths(ends.ctypes.data, len(ends))
+    widths = _widths(ends)
     packed = np.empty(matcher().vt_ends_bytes(widths, len(ends)), np.uint8)
     matcher().vt_ends_pack(ends.ctypes.data, len(ends), widths, packed.ctypes.data)
     return packed, widths

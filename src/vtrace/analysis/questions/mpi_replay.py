@@ -67,7 +67,7 @@ class _MpiEndsPart(Part):
 
     def _pack(self, kind: str, rows: int | None, count: int) -> None:
         """Packs rows at an address."""
-        widths = getattr(matcher(), f"vt_{kind}_widths")(rows, count)
+        widths = int(getattr(self.finder.contents, f"{kind}_widths"))
         self.place |= {_PLACES[kind][0]: count, f"{kind}_widths": widths}
         packed, lasts = self.owner.room(self._size(kind))
         if count:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -166,17 +167,17 @@ def _cut(places: Array, worlds: set[int], near: int) -> _Cut | None:
     head = _read(places[0], near, 4 * _NEAR)
     for own in _of_all(head, worlds)[:_TRIES]:
         enter, leave = int(head["enter"][own]), int(head["leave"][own])
-        at, ends = [near + own], [head[own : own + 1]]
-        for place in places[1:]:
+        at, ends = [near + own], np.repeat(head[own : own + 1], len(places))
+        for row, place in enumerate(places[1:], 1):
             first, block = _ends_near(place, leave)
             overlaps = (block["enter"] < leave) & (block["leave"] > enter) & (block["what"] & 0xFF == COLLECTIVE_OF_ALL)
             found = np.flatnonzero(overlaps).tolist()
             if len(found) != 1 or found[0] not in _of_all(block, worlds):
                 break
             at.append(first + found[0])
-            ends.append(block[found])
+            ends[row] = block[found[0]]
         else:
-            cut = _Cut(np.array(at), np.concatenate(ends))
+            cut = _Cut(np.array(at), ends)
             *_, former, last = np.sort(cut.ends["enter"])
             if former < last < cut.ends["leave"].min():  # the critical path goes through the last process
                 return cut
@@ -310,7 +311,11 @@ def _joined(parts: Sequence[Matched], rows: Array, cuts: Sequence[_Cut]) -> Matc
 def _summed(parts: Sequence[Array], sums: Sequence[str]) -> Array:
     """Records whose other fields are equal become one, with their sums."""
     rows = np.concatenate(parts)
-    keys = [rows[name] for name in rows.dtype.names or () if name not in sums]
+    names = [name for name in rows.dtype.names or () if name not in sums]
+    # Two fields of 32 bits make a key: to sort by a key takes as long for either.
+    fields = [rows[name].astype(np.uint64) for name in names]
+    twos = zip_longest(fields[::2], fields[1::2], fillvalue=np.zeros(len(rows), np.uint64))
+    keys = [low | high << np.uint64(32) for low, high in twos]
     order = np.lexsort(keys)
     rows, is_first = rows[order], np.zeros(len(rows), bool)
     for key in keys:
