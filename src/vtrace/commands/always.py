@@ -59,6 +59,7 @@ def _job(chosen: Choices, given: Mapping[str, str], environ: Mapping[str, str]) 
 
 
 def _end(job: str, begin: float) -> None:
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # without it OpenBLAS starts a thread for each core
     from vtrace.commands import job_file
 
     job_file.write(job, time.time() - begin)
