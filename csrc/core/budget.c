@@ -10,7 +10,7 @@
 #define UCTL 1024u /* bytes of PREFIX.uctl */
 #define SPARE 16u /* 1/SPARE of the budget is for definitions */
 #define TIMES_WRITTEN 2u /* how often rows are written: at MPI_Finalize and at the end */
-#define FIRST_GUESS 4.0 /* bytes of a word in a file, until the first chunk is written */
+#define FIRST_GUESS 8.0 /* bytes of a word in a file, until the first chunk is written: it may not shrink */
 #define FIRST_NS 1000000000.0
 #define SLOWER 16 /* a location records shorter calls again at most once in 1/SLOWER of its time */
 

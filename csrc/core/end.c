@@ -252,6 +252,12 @@ static void say_size(uint64_t events)
 {
     char size[32];
     uint64_t set = vt_process.set.max_size;
+    if (vt_process.set.budget) {
+        vt_settings_show_size(size, sizeof size, vt_process.set.budget);
+        vt_say(1, "recording stopped at VT_BUDGET=%s: %llu events of rank 0 are missing; set a larger VT_BUDGET", size,
+               (unsigned long long)events);
+        return;
+    }
     vt_settings_show_size(size, sizeof size, set ? set : atomic_load(&vt_process.max_size));
     int small = !set && atomic_load(&vt_process.small_disk);
     vt_say(1,
@@ -287,7 +293,7 @@ static void say_what_was_written(int all)
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
         if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
-        else if (VT_READ(l->stopped) == vt_size_reason() || VT_READ(l->left)) sized += gone;
+        else if (VT_READ(l->stopped) == vt_size_reason() || VT_READ(l->left) || l->is_beyond) sized += gone;
         else lost += gone;
         vt_say(2, "thread %u: %llu records in %llu bytes, %u flushes, %llu events lost", l->number,
                (unsigned long long)VT_READ(l->records), (unsigned long long)wrote, VT_READ(l->flushes),

@@ -178,12 +178,15 @@ static void release(struct vt_location *l, int content, struct vt_chunk **first)
 }
 
 /* A chunk that does not fit into the budget: its events are lost, and recording ends. */
-static void drop(struct vt_location *l, const struct vt_chunk *c)
+static void drop(struct vt_location *l, struct vt_chunk *c)
 {
+    uint64_t told;
     l->is_beyond = 1;
     if (c->content == VT_EVENTS) {
         l->lost_why = vt_size_reason();
-        atomic_fetch_add(&l->lost, vt_events_in(vt_chunk_words((struct vt_chunk *)(uintptr_t)c), c->used / 8));
+        atomic_fetch_add(&l->lost, vt_events_in(vt_chunk_words(c), c->used / 8));
+        vt_replay_times(c, &told);
+        l->lost_told -= told - c->lost; /* its LOST records are missing, too */
         VT_SET(l->records, l->records - c->records);
     }
     atomic_store(&vt_process.full, VT_FULL_ALL);
