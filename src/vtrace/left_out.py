@@ -49,9 +49,13 @@ def _small_blocks(settings: Settings) -> str:
     return "memory" if recorded and settings.get("VT_MEMTRACE_THRESHOLD", "0") != "0" else ""
 
 
+ANNOTATIONS = {"nvtx", "itt", "kokkos"}
+"""The kinds of annotations, which vtrace run records by default (wrappers.launch.annotation_tools)."""
+
+
 def _annotations(settings: Settings) -> str:
     kinds = settings.get("VT_ANNOTATIONS", "").lower()
-    return "user" if kinds and kinds not in YES else ""
+    return "user" if kinds and kinds not in YES and ANNOTATIONS - {*kinds.split(",")} else ""
 
 
 WHOLE_RUN: dict[str, Callable[[Settings], str]] = {

@@ -50,7 +50,15 @@ def variables(foreign: Path) -> dict[str, str]:
 
 def without_settings(environ: str) -> set[str]:
     """The variables that a program prints, without those that vtrace run sets."""
-    ours = ("LD_PRELOAD=", "VT_", "VTRACE_", "_=")
+    ours = (
+        "LD_PRELOAD=",
+        "VT_",
+        "VTRACE_",
+        "_=",
+        "NVTX_INJECTION64_PATH=",
+        "INTEL_LIBITTNOTIFY64=",
+        "KOKKOS_TOOLS_LIBS=",
+    )
     return {line for line in environ.splitlines() if not line.startswith(ours)}
 
 

@@ -71,7 +71,8 @@ def test_bytes_of_dd(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unify", ["no", "yes"])
 def test_environment_and_signals_are_the_programs(tmp_path: Path, unify: str) -> None:
-    """The program gets the environment, signal masks and descriptors of the user, without changes by Python."""
+    """The program gets the environment, signal masks and descriptors of the user, without changes by Python, and the
+    variables of vtrace's library for annotations."""
     script = (
         "env | grep -v ^VT_FILE_PREFIX | sort; grep -E '^Sig(Blk|Ign)' /proc/self/status; ls -l /proc/self/fd | wc -l"
     )
@@ -79,7 +80,11 @@ def test_environment_and_signals_are_the_programs(tmp_path: Path, unify: str) ->
     plain = call([need("sh"), "-c", script], tmp_path, env)
     done = call([*RUN, "--no-mpi", need("sh"), "-c", script], tmp_path, env)
     lines = [line for line in done.stdout.splitlines() if not line.startswith(("LD_PRELOAD=", "VT", "_="))]
-    assert lines == [line for line in plain.stdout.splitlines() if not line.startswith(("_=", "VT"))]
+    added = [line for line in lines if line.endswith("/libvtrace-annotations.so")]
+    names = ["INTEL_LIBITTNOTIFY64", "KOKKOS_TOOLS_LIBS", "NVTX_INJECTION64_PATH"]
+    assert [line.partition("=")[0] for line in added] == names
+    own = [line for line in lines if line not in added]
+    assert own == [line for line in plain.stdout.splitlines() if not line.startswith(("_=", "VT"))]
 
 
 def test_of_the_users_preloads(tmp_path: Path) -> None:
