@@ -38,17 +38,8 @@ def _check_files(trace: Trace) -> None:
     assert written <= known, f"foreign files in archive: {written}"
     if "vtrace" in written:
         tables = {path.name for path in (trace.path / "vtrace").iterdir()}
-        known = {
-            "coverage",
-            "clocks",
-            "processor_waits",
-            "blocked",
-            "long_calls",
-            "profile",
-            "counted",
-            "by_run",
-            "samples",
-        }
+        known = {"coverage", "clocks", "processor_waits", "blocked", "long_calls", "profile", "counted", "samples"}
+        known |= {"by_run", "job"}
         assert {"coverage"} <= tables <= known  # archives of older versions have no clocks
     events = {path.name for path in (trace.path / "traces").iterdir() if path.suffix == ".evt"}
     assert events == {f"{location}.evt" for location in trace.locations}
