@@ -256,8 +256,8 @@ enum vt_record_role {
     X(USER_RECV, 121, 2, USER, user_comm, NONE, EVENT, user, "tag bytes:size")                                         \
     X(SECTION, 122, 1, USER, metric, NONE, EVENT, metric, "value")                                                     \
       /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */                                   \
-    X(THINNED, 14, 1, CONTROL, NONE, NONE, NOTE, thinned, "ticks")                                                     \
-      /* VT_BUDGET: from here on shorter calls are only counted, in the location's profile; 0: no call */
+    X(THINNED, 14, 1, CONTROL, NONE, NONE, NOTE, thinned, "below")                                                     \
+      /* VT_BUDGET: from here on calls of fewer ticks are only counted, in the profile; 0: none */
 /* clang-format on */
 
 /* Flags above the text's id in the site of BLOCKED: the call may wait for another process, or ends at a time. */

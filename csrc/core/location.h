@@ -126,7 +126,8 @@ struct vt_thin {
     uint32_t from; /* words of the current chunk that were looked at before */
     uint64_t since, lowered; /* ns: time of the last look; time when bits last became smaller */
     uint64_t words,
-        by_bits[VT_THIN_BITS + 1]; /* words at the last look; those of calls that may be thinned, by length */
+        by_bits[VT_THIN_BITS +
+                1]; /* new words at the last look, without open calls; those of calls that may be thinned, by length */
     uint32_t depth, beyond;
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };

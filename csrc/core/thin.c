@@ -149,7 +149,10 @@ static void end_call(struct pass *p, const uint64_t *w, uint32_t words)
     struct vt_thin_call *call = top(p);
     const uint32_t bits = bits_of(p->now - call->entered);
     call->words += words;
-    if (!call->stays && bits <= VT_THIN_BITS && p->in >= t->from) t->by_bits[bits] += call->words;
+    if (p->in >= t->from) {
+        t->words += call->words;
+        if (!call->stays && bits <= VT_THIN_BITS) t->by_bits[bits] += call->words;
+    }
     const int goes = !call->stays && p->to && bits <= t->bits && count_call(p, call);
     const int stays = call->stays || (p->to && bits <= t->bits && !goes);
     if (!goes) keep(p, w, words);
@@ -197,8 +200,9 @@ static void other(struct pass *p, const uint64_t *w, uint32_t words)
     } else {
         p->odd |= p->attributes != NO_WORD;
         if (!goes_with_call(kind)) pin(p);
-        else if (p->t->depth) top(p)->words += words;
     }
+    if (p->t->depth && (kind == VT_K_ATTRIBUTE || goes_with_call(kind))) top(p)->words += words;
+    else if (p->in >= p->t->from) p->t->words += words;
     if (kind != VT_K_THINNED || !p->to || p->t->told == p->t->bits) {
         keep(p, w, words);
         return;
@@ -248,7 +252,7 @@ static void walk(struct pass *p)
     const uint32_t n = c->used / 8;
     struct vt_thin *t = p->t;
     t->depth = t->beyond = 0;
-    t->words = n - t->from;
+    t->words = 0;
     memset(t->by_bits, 0, sizeof t->by_bits);
     for (uint32_t i = 0; i < c->depth && i < VT_THIN_DEPTH; i++)
         t->calls[t->depth++] = (struct vt_thin_call){.what = i < c->nopen ? c->open[i] : 0, .stays = 1};

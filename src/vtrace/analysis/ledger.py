@@ -218,7 +218,7 @@ def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int)
 
 def _ns(length: str) -> float:
     number, unit = length.split(" ")
-    return float(number) * {"us": 1e3, "ms": 1e6}[unit]
+    return float(number.replace(",", "")) * {"us": 1e3, "ms": 1e6}[unit]
 
 
 def _listed(kind: str) -> str:

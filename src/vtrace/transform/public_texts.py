@@ -52,7 +52,7 @@ _LIBC_ROLES = {
 }
 _REASONS = CHOSEN | {name for loss in LOSSES.values() for name in (loss.name, loss.stop)} | {*GAPS.values()}
 _OTHER_REASONS = re.compile(
-    rf"{THINNED}[0-9.e+]+ [um]s|"
+    rf"{THINNED}[0-9.,]+ [um]s|"
     r"VT_[A-Z_]+|(rank|process) (missing|died)|still running|ended by SIG[A-Z0-9]+|another reason"
 )
 _LEDGER_CLASSES = {

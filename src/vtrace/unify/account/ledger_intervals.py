@@ -135,7 +135,7 @@ def _length(process: Process, ticks: int) -> str:
     """Returns a length of calls."""
     of, ns = process.curve.rate if process.curve else (1, 1)
     us = ticks * ns / of / 1000
-    return f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
+    return f"{us:.3g} us" if us < 1000 else f"{us / 1000:,.0f} ms"
 
 
 def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, *, last: int) -> None:
