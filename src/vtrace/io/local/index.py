@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.io.common.schema import declare, library
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead
-from vtrace.io.local.thinned_chunks import Memory, joined
+from vtrace.io.local.thinned_chunks import Memory, joined, without_partner
 
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
@@ -108,6 +108,8 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     chunks = np.frombuffer(b"".join(heads), records.CHUNK)
     taken: dict[int, Memory] = {}
     if not head.counts and (chunks["counted"].any() or (chunks["state"] == records.CHUNK_TAKING).any()):
+        if problem is None and (lone := without_partner(chunks)) is not None:
+            problem = f"{head.path}: a damaged chunk at byte {offsets[lone]}"
         whole, taken = joined(chunks, lambda at, count: os.pread(fd, count, at), offsets)
         taken = {whole.index(n): memory for n, memory in taken.items()}
         chunks, offsets = chunks[whole], [offsets[n] for n in whole]

@@ -18,6 +18,17 @@ from vtrace.io.local import records as r
 _TIME = r.what("TIME")
 
 
+_ROOM = (r.CHUNK_SIZE - r.CHUNK_DATA) // 8
+
+
+def without_partner(heads: Iterable[Any]) -> int | None:
+    """The number of a chunk that takes records of another one which does not exist; None: there is none."""
+    heads = list(heads)
+    others = {_key(head) for head in heads if head["state"] != r.CHUNK_TAKING}
+    taking = (n for n, head in enumerate(heads) if head["state"] == r.CHUNK_TAKING)
+    return next((n for n in taking if _key(heads[n]) not in others), None)
+
+
 def joined(
     heads: Iterable[Any], read: Callable[[int, int], bytes], offsets: Sequence[int]
 ) -> tuple[list[int], dict[int, Memory]]:
@@ -39,7 +50,7 @@ def joined(
         kept.append(n)
         if counted and partner is not None:
             words = np.frombuffer(read(offsets[n] + r.CHUNK_DATA, end - r.CHUNK_DATA), np.uint64)
-            other = np.frombuffer(read(offsets[partner] + r.CHUNK_DATA, 8 * int(head["kept"])), np.uint64)
+            other = np.frombuffer(read(offsets[partner] + r.CHUNK_DATA, 8 * min(int(head["kept"]), _ROOM)), np.uint64)
             made[n] = Memory(read(offsets[n], r.CHUNK_DATA), _join(other, words, counted // 8))
     return kept, made
 
