@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plug-in of gcc, which calls the hooks of -finstrument-functions in each function that exists after inlining. gcc
-   itself adds these calls before it inlines. vtrace-cc compiles this file for the user's gcc where gcc writes no sleds
+/* A plug-in of gcc with two parts, which its arguments choose. vtrace-cc compiles this file for the user's gcc
    (src/vtrace/wrappers/compile/gcc_plugin.py).
 
-   As with clang's -finstrument-functions-after-inlining, a function that an exception ends calls no exit hook. */
+   keep: gcc inlines no function that the source does not mark inline and that works long, so that it is recorded: it has
+   a loop, or calls such a function, or one of another file.
+
+   hooks: calls the hooks of -finstrument-functions in each function that exists after inlining, where gcc writes no
+   sleds. gcc itself adds these calls before it inlines. As with clang's -finstrument-functions-after-inlining, a
+   function that an exception ends calls no exit hook. */
 #include <gcc-plugin.h>
 #include <plugin-version.h>
 #include <tree.h>
@@ -16,10 +20,94 @@
 #include <tree-cfg.h>
 #include <cgraph.h>
 #include <context.h>
+#include <calls.h>
+#include <cfgloop.h>
+#include <tree-scalar-evolution.h>
 
 int plugin_is_GPL_compatible;
 
 namespace {
+
+/* ---- keep ---- */
+
+const pass_data keeping = {SIMPLE_IPA_PASS, "vtrace_keep", OPTGROUP_NONE, TV_NONE, PROP_cfg | PROP_ssa, 0, 0, 0, 0};
+
+/* With fewer turns, as far as gcc knows them, a call takes about as long as its record. */
+const unsigned LEAST_TURNS = 100;
+
+/* The turns of a loop for each call of its function; LEAST_TURNS if they are many or unknown. */
+unsigned turns_of(loop_p loop)
+{
+    unsigned turns = 1;
+    for (; loop_outer(loop); loop = loop_outer(loop)) {
+        tree last = number_of_latch_executions(loop);
+        if (!tree_fits_uhwi_p(last) || tree_to_uhwi(last) >= LEAST_TURNS) return LEAST_TURNS;
+        turns *= tree_to_uhwi(last) + 1;
+        if (turns >= LEAST_TURNS) return LEAST_TURNS;
+    }
+    return turns;
+}
+
+bool has_long_loop(function *f)
+{
+    bool is_long = false;
+    push_cfun(f);
+    loop_optimizer_init(LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
+    scev_initialize();
+    for (unsigned i = 1; i < number_of_loops(f) && !is_long; i++) {
+        loop_p loop = get_loop(f, i);
+        is_long = loop && turns_of(loop) >= LEAST_TURNS;
+    }
+    scev_finalize();
+    loop_optimizer_finalize();
+    pop_cfun();
+    return is_long;
+}
+
+/* True if a call may take long: of a function that works long, or of one of another file, unless it computes like sin. */
+bool may_take_long(const cgraph_edge *call, hash_set<cgraph_node *> &working)
+{
+    cgraph_node *callee = call->callee->ultimate_alias_target();
+    if (callee->definition) return working.contains(callee);
+    return !fndecl_built_in_p(callee->decl) &&
+           !(flags_from_decl_or_type(callee->decl) & (ECF_CONST | ECF_PURE | ECF_NORETURN));
+}
+
+bool calls_long(const cgraph_node *node, hash_set<cgraph_node *> &working)
+{
+    for (cgraph_edge *call = node->callees; call; call = call->next_callee)
+        if (may_take_long(call, working)) return true;
+    return false;
+}
+
+bool is_written_to_be_called(tree f)
+{
+    return !DECL_DECLARED_INLINE_P(f) && !DECL_ARTIFICIAL(f) && !DECL_DISREGARD_INLINE_LIMITS(f) &&
+           !in_system_header_at(DECL_SOURCE_LOCATION(f)) &&
+           !lookup_attribute("no_instrument_function", DECL_ATTRIBUTES(f));
+}
+
+struct keep_pass : simple_ipa_opt_pass {
+    keep_pass() : simple_ipa_opt_pass(keeping, g) {}
+
+    unsigned execute(function *) override
+    {
+        hash_set<cgraph_node *> working;
+        cgraph_node *node;
+        FOR_EACH_FUNCTION_WITH_GIMPLE_BODY(node)
+            if (has_long_loop(DECL_STRUCT_FUNCTION(node->decl))) working.add(node);
+        for (size_t before = ~(size_t)0; before != working.elements();) {
+            before = working.elements();
+            FOR_EACH_FUNCTION_WITH_GIMPLE_BODY(node)
+                if (!working.contains(node) && calls_long(node, working)) working.add(node);
+        }
+        FOR_EACH_FUNCTION_WITH_GIMPLE_BODY(node)
+            if (working.contains(node) && is_written_to_be_called(node->decl)) DECL_UNINLINABLE(node->decl) = 1;
+        return 0;
+    }
+};
+
+/* ---- hooks ---- */
 
 const pass_data description = {
     GIMPLE_PASS, "vtrace", OPTGROUP_NONE, TV_NONE, PROP_cfg | PROP_ssa, 0, 0, 0, TODO_update_ssa_only_virtuals};
@@ -112,11 +200,25 @@ struct vtrace_pass : gimple_opt_pass {
 
 } // namespace
 
+bool is_chosen(const plugin_name_args *info, const char *part)
+{
+    for (int i = 0; i < info->argc; i++)
+        if (!strcmp(info->argv[i].key, part)) return true;
+    return false;
+}
+
 int plugin_init(plugin_name_args *info, plugin_gcc_version *version)
 {
     if (!plugin_default_version_check(version, &gcc_version)) return 1;
-    /* the first pass after inlining that all levels of optimisation have */
-    register_pass_info pass = {new vtrace_pass, "*all_optimizations", 1, PASS_POS_INSERT_BEFORE};
-    register_callback(info->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &pass);
+    if (is_chosen(info, "keep")) {
+        /* before the first pass that inlines */
+        register_pass_info pass = {new keep_pass, "opt_local_passes", 1, PASS_POS_INSERT_BEFORE};
+        register_callback(info->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &pass);
+    }
+    if (is_chosen(info, "hooks")) {
+        /* the first pass after inlining that all levels of optimisation have */
+        register_pass_info pass = {new vtrace_pass, "*all_optimizations", 1, PASS_POS_INSERT_BEFORE};
+        register_callback(info->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &pass);
+    }
     return 0;
 }

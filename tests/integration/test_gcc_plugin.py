@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace's plug-in for gcc: built once for a compiler, and replaced by -finstrument-functions where it cannot be built.
+"""vtrace's plug-in for gcc: built once for a compiler, and replaced by -finstrument-functions where it cannot be built;
+the functions that it keeps out of line.
 
 test_functions_exact.py compares the functions that the plug-in records with those of the program.
 """
@@ -50,6 +51,76 @@ def test_a_program_of_both_ways(here: Path) -> None:
     assert record(here / "program", here).calls() == {"main": 1, "twice": 1, "half": 1}
 
 
+WORKING = """
+#include <stdlib.h>
+#include <unistd.h>
+#define LOOP(n) for (int i = 0; i < (n); i++)
+static double few(const double *x) { double s = 0; LOOP(8) s += x[i]; return s; }
+static double many(const double *x) { double s = 0; LOOP(800) s += x[i]; return s; }
+static double nested(const double *x) { double s = 0; LOOP(8) for (int j = 0; j < 16; j++) s += x[i] * x[j]; return s; }
+static double unknown(const double *x, int n) { double s = 0; LOOP(n) s += x[i]; return s; }
+static void naps(void) { usleep(1); }
+static void caller(void) { naps(); }
+static int leaf(int n) { return n * 3; }
+static int of_leaves(int n) { return leaf(n) + leaf(n + 1); }
+static inline void marked(void) { usleep(2); }
+int main(int argc, char **argv)
+{
+    double x[800];
+    LOOP(800) x[i] = rand();
+    caller();
+    marked();
+    return few(x) + many(x) + nested(x) + unknown(x, argc) + of_leaves(argc) < 0;
+}
+"""
+KEPT = {"main": 1, "many": 1, "nested": 1, "unknown": 1, "naps": 1, "caller": 1}
+
+
+@pytest.mark.parametrize(
+    ("option", "extra"),
+    [("written", KEPT), ("outlined", {"main": 1}), ("all", KEPT | {"few": 1, "leaf": 2, "of_leaves": 1, "marked": 1})],
+)
+@pytest.mark.parametrize("way", ["sleds", "plugin"])
+def test_functions_that_are_not_inlined(here: Path, way: str, option: str, extra: dict[str, int]) -> None:
+    compilers.need_plugin("gcc")
+    (here / "working.c").write_text(WORKING)
+    options = ["-vt:seq", "-vt:inst", way, f"-vt:inst-{option}", "-O2"]
+    wrap(here, "-vt:cc", need("gcc"), *options, "working.c", "-o", "program")
+    assert record(here / "program", here).calls() == extra
+
+
+INTERNAL = """program p
+  integer :: i
+  real :: a(1000) = 0
+  do i = 1, 10
+    call step(i)
+  end do
+  print *, sum(a)
+contains
+  subroutine step(k)
+    integer, intent(in) :: k
+    integer :: j
+    do j = 1, 1000
+      a(j) = a(j) + k * j
+    end do
+    call tell(k)
+  end subroutine
+  subroutine tell(k)
+    integer, intent(in) :: k
+    if (k == 5) print *, k
+  end subroutine
+end program
+"""
+
+
+def test_internal_procedures(here: Path) -> None:
+    compilers.need_plugin("gfortran")
+    (here / "p.f90").write_text(INTERNAL)
+    words = ["-vt:seq", "-vt:inst-written", "-O2", "p.f90", "-o", "program"]
+    wrap(here, "-vt:fc", need("gfortran"), *words, wrapper="vtrace-fc")
+    assert record(here / "program", here).calls() == {"main": 1, "p": 1, "step": 10, "tell": 10}
+
+
 def test_a_resolver_has_no_hooks(here: Path) -> None:
     """The loader calls the resolver of an ifunc before anything can be recorded: its events would count as lost."""
     compilers.need_plugin("gcc")
@@ -79,6 +150,13 @@ def test_built_once_and_never_written_by_others(here: Path) -> None:
     assert done.returncode == 1
     assert "other users can write to" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_clang_has_no_plugin(here: Path) -> None:
+    done = wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-vt:inst-written", "-c", "main.c", check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "-vt:inst-written: " in done.stderr
+    assert "the plug-in is for gcc" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
         # With kept files clang 14 warns of the checksums of DWARF 5.
         kept = any(word.startswith(("-save-temps", "--save-temps")) for word in line.words)
         flags += [] if line.debug else ["-gdwarf-4" if kept else "-g"]
-        flags += toolchain.instrument_flags(compiler, options.args, language, options.way)
+        flags += toolchain.instrument_flags(compiler, options.args, language, options.way, functions=options.functions)
     elif language is opt.FORTRAN and not line.probe and not line.debug:
         flags += ["-g"] if "-DVTRACE" in line.words else []  # gives the user API's regions their lines
     if _adds_mpi(compiler, options, line):

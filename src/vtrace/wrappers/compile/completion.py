@@ -4,7 +4,7 @@ files."""
 
 from __future__ import annotations
 
-from vtrace.wrappers.compile.options import ACTIONS, CXX, FORTRAN, INSTRUMENTATIONS, MODES, C, Language
+from vtrace.wrappers.compile.options import ACTIONS, CXX, FORTRAN, FUNCTIONS, INSTRUMENTATIONS, MODES, C, Language
 
 # readline replaces only the part of the word after the last colon.
 _BASH = """\
@@ -39,7 +39,7 @@ compdef %(function)s %(wrapper)s
 
 def script(shell: str, language: Language) -> str:
     """The script for a wrapper. shell: bash, zsh or fish."""
-    options = [*language.options, "inst", *MODES, *ACTIONS]
+    options = [*language.options, "inst", *FUNCTIONS, *MODES, *ACTIONS]
     ways = " ".join(INSTRUMENTATIONS)
     if shell == "fish":
         values = {"inst": f" -x -a '{ways}'", **dict.fromkeys(language.options, " -r")}

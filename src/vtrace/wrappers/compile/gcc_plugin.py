@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The plug-in with which gcc calls vtrace's hooks after inlining (csrc/hooks/gcc_plugin.cc). vtrace compiles it for the
-user's gcc at first use, and keeps it in the cache. Asks a compiler for its kind: gcc or clang."""
+"""The plug-in with which gcc keeps functions out of line, or calls vtrace's hooks after inlining
+(csrc/hooks/gcc_plugin.cc). vtrace compiles it for the user's gcc at first use, and keeps it in the cache. Asks a
+compiler for its kind: gcc or clang."""
 
 from __future__ import annotations
 
@@ -62,9 +63,15 @@ def without_plugin(compiler: list[str], args: Sequence[str], directory: str) -> 
     return ""
 
 
-def plugin(compiler: list[str], language: str, directory: str) -> str:
-    """The path of the plug-in for a command of gcc; builds the plug-in if the cache has none. Requires that
+def plugin_flags(compiler: list[str], language: str, directory: str, *, parts: Sequence[str]) -> list[str]:
+    """The flags of gcc for parts of the plug-in; builds the plug-in if the cache has none. Requires that
     without_plugin is empty. Raises VtraceError if the plug-in cannot be built or gcc does not load it."""
+    path = _built(compiler, language, directory)
+    name = os.path.basename(path).removesuffix(".so")  # up to its first "-" for gcc
+    return [f"-fplugin={path}", *(f"-fplugin-arg-{name}-{part}" for part in parts)]
+
+
+def _built(compiler: list[str], language: str, directory: str) -> str:
     path = _path(compiler, directory)
     check_trusted(path)
     if not os.path.exists(path):
@@ -111,7 +118,7 @@ def _path(compiler: list[str], directory: str) -> str:
     for path in (os.path.join(directory, SOURCE), os.path.join(_headers(compiler), "plugin-version.h")):
         with open(path, "rb") as file:
             known.update(file.read())
-    return os.path.join(cache_directory(), f"gcc-plugin-{known.hexdigest()[:16]}.so")
+    return os.path.join(cache_directory(), f"gcc_plugin_{known.hexdigest()[:16]}.so")
 
 
 def _failed(path: str) -> str:

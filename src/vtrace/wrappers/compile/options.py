@@ -58,6 +58,8 @@ MODES = ("seq", "mpi", "mt", "hyb")
 ACTIONS = ("show", "verbose", "showme-compile", "showme-link", "version", "help")
 INSTRUMENTATIONS = ("compinst", "sleds", "plugin", "hooks", "manual")
 _KNOWN = "compinst, sleds, plugin, hooks or manual"
+FUNCTIONS = {"inst-outlined": "outlined", "inst-written": "written", "inst-all": "all"}
+"""Options -> the functions that are recorded."""
 
 
 class Options(NamedTuple):
@@ -66,7 +68,7 @@ class Options(NamedTuple):
     compiler: words of the command, None: choose a default. mode: of MODES, None: by the command line. instrument:
     record functions. action: of ACTIONS, None: run the compiler. args: the compiler's own arguments. flags, ldflags,
     libs: from VT_CFLAGS (VT_CXXFLAGS, VT_FCFLAGS), VT_LDFLAGS, VT_LIBS. off: call the compiler unchanged
-    (VT_WRAPPER=off). way: of INSTRUMENTATIONS.
+    (VT_WRAPPER=off). way: of INSTRUMENTATIONS. functions: see toolchain.instrument_flags.
     """
 
     compiler: list[str] | None
@@ -79,6 +81,7 @@ class Options(NamedTuple):
     libs: list[str]
     off: bool
     way: str = "compinst"
+    functions: str = "outlined"
 
 
 def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.environ) -> Options:
@@ -90,6 +93,7 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
     if inst not in INSTRUMENTATIONS:
         raise UsageError(f"VT_INST={inst}: unknown instrumentation", f"set VT_INST to {_KNOWN}")
     mode = action = None
+    functions = "outlined"
     args: list[str] = []
     words = iter(argv)
     for word in words:
@@ -103,12 +107,14 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
             inst = _value(words, word, _KNOWN)
             if inst not in INSTRUMENTATIONS:
                 raise UsageError(f"{word} {inst}: unknown instrumentation", f"use {_KNOWN}")
+        elif option in FUNCTIONS:
+            functions = FUNCTIONS[option]
         elif option in MODES:
             mode = option
         elif option in ACTIONS:
             action = option
         else:
-            known = [*language.options, *MODES, "inst", *ACTIONS]
+            known = [*language.options, *MODES, "inst", *FUNCTIONS, *ACTIONS]
             raise UsageError(f"{word}: unknown option of {language.wrapper}", "known: " + ", ".join(known))
     return Options(
         compiler=_command(command, named_by) if command else None,
@@ -121,6 +127,7 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
         libs=_words(environ, "VT_LIBS"),
         off=_is_off(environ),
         way=inst,
+        functions=functions,
     )
 
 
@@ -180,12 +187,15 @@ and MPI calls. All other arguments go to the compiler unchanged.
                           [default of these four: by the arguments]
   -vt:inst compinst       record functions, adds -g (default): sleds with gcc 9, clang 11
                           and newer ones on x86-64, else plugin with gcc, else hooks
-  -vt:inst sleds          record functions as they are after inlining; functions that are
-                          left out at run time cost nearly nothing
-  -vt:inst plugin         gcc: record functions as they are after inlining, by hooks; vtrace
-                          builds a plug-in if gcc's headers for plug-ins are installed
+  -vt:inst sleds          functions that are left out at run time cost nearly nothing
+  -vt:inst plugin         gcc: record functions by hooks; vtrace builds a plug-in if gcc's
+                          headers for plug-ins are installed
   -vt:inst hooks          record functions by -finstrument-functions (gcc: before inlining)
   -vt:inst manual         do not record functions; adds no -g
+  -vt:inst-outlined       record the functions that exist after inlining [default]
+  -vt:inst-written        gcc with its headers for plug-ins: also those not marked inline that
+                          have a loop, or call such functions or those of other files
+  -vt:inst-all            all functions: the compiler inlines none, the program is slow
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)
   -vt:show                print the compiler's command and exit
   -vt:verbose             print the compiler's command on stderr, then run it

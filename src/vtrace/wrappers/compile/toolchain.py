@@ -86,10 +86,13 @@ _UNSLED = re.compile(
 """Options of the user with which the compiler writes no sleds, or other code in their places, or that choose hooks."""
 
 
-def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str) -> list[str]:
+def instrument_flags(
+    compiler: list[str], args: list[str], language: Language, way: str, *, functions: str = "outlined"
+) -> list[str]:
     """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
-    "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. Raises UsageError for "sleds"
-    and "plugin" if the compiler does not have that way."""
+    "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. functions: "outlined" are
+    those after inlining; "written" also those that are not marked inline and work long (csrc/hooks/gcc_plugin.cc);
+    "all" are all. Raises UsageError for "sleds", "plugin" and "written" if the compiler does not have these."""
     # With MPICH's mpicc -cc=clang, clang must answer, not the default compiler.
     compiler = [*compiler, *(arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc=")))]
     version = answer([*compiler, "--version"])
@@ -97,17 +100,25 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     reason = _without_sleds(compiler, args, version) if wanted else ""
     if reason and way == "sleds":
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {reason}", "use -vt:inst compinst")
+    asked = "-vt:inst plugin" if way == "plugin" else "-vt:inst-written" if functions == "written" else ""
+    inlining, keep = ["-fno-inline"] * (functions == "all"), ["keep"] * (functions == "written")
     if wanted and not reason:
         # A tail call comes after the function's leave: the function's time would lack its last act.
         whole = "-fno-optimize-sibling-calls"
         if is_clang(version):
-            return [whole, *_XRAY]
+            if keep:
+                raise UsageError(f"{asked}: {compiler[0]}: the plug-in is for gcc", "use -vt:inst-outlined")
+            return [whole, *_XRAY, *inlining]
         directory = library_directory()
-        return [whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
+        kept = []
+        if keep:
+            kept = _plugin_flags(compiler, args, language=language, asked=asked, version=version, parts=keep)
+        specs, sleds = (os.path.join(directory, name) for name in (SPECS, SLEDS))
+        return [whole, f"-specs={specs}", f"-Wa,{sleds}", *inlining, *kept]
     if way == "plugin" or (way == "compinst" and is_gcc(version)):
-        flags = _plugin_flags(compiler, args, language=language, way=way, version=version)
+        flags = _plugin_flags(compiler, args, language=language, asked=asked, version=version, parts=["hooks", *keep])
         if flags:
-            return flags
+            return [*flags, *inlining]
     if is_clang(version):
         # With -pg and -after-inlining, clang would call mcount instead of vtrace at each enter.
         return ["-finstrument-functions" if "-pg" in args else "-finstrument-functions-after-inlining"]
@@ -116,16 +127,19 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     return ["-finstrument-functions"]
 
 
-def _plugin_flags(compiler: list[str], args: list[str], language: Language, way: str, *, version: str) -> list[str]:
-    """The flag for vtrace's plug-in for gcc; none if gcc cannot have it. Raises UsageError then for way "plugin"."""
+def _plugin_flags(
+    compiler: list[str], args: list[str], language: Language, asked: str, *, version: str, parts: list[str]
+) -> list[str]:
+    """The flags for parts of vtrace's plug-in for gcc; none if gcc cannot have it. asked: the option that needs the
+    plug-in, "" if none does: raises UsageError then."""
     directory = library_directory()
     reason = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
-    if reason and way == "plugin":
-        raise UsageError(f"-vt:inst plugin: {compiler[0]}: {reason}", "use -vt:inst compinst")
+    if reason and asked:
+        raise UsageError(f"{asked}: {compiler[0]}: {reason}", "use -vt:inst compinst and -vt:inst-outlined")
     try:
-        return [] if reason else [f"-fplugin={gcc_plugin.plugin(compiler, language.name, directory)}"]
+        return [] if reason else gcc_plugin.plugin_flags(compiler, language.name, directory, parts=parts)
     except VtraceError as error:
-        if way == "plugin":
+        if asked:
             raise
         print(f"{language.wrapper}: {plain(str(error))}", file=sys.stderr)
         return []
@@ -141,7 +155,7 @@ def late_flags(compiler: list[str], line: Line, language: Language, way: str) ->
     if any(b"__cyg_profile_func_enter" in _content(path) for path in objects):
         return []
     flags = instrument_flags(compiler, line.words, language, way)
-    return [flag for flag in flags if flag.startswith(("-specs=", "-fplugin="))]
+    return [flag for flag in flags if flag.startswith(("-specs=", "-fplugin"))]
 
 
 def _is_late(path: str) -> bool:
