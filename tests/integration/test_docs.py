@@ -97,7 +97,7 @@ TYPED = {
     ),
     ("always.md", "vtrace jobs --program 'heat*' --since 7d"): Typed(
         f"{ALWAYS}; VT_ALWAYS_DIR=$PWD/jobs vtrace run --always mpiexec -n 4 ./heat; {WRITTEN}",
-        (" heat ", '"program": "heat"'), (("vtrace jobs --program", "export VT_ALWAYS_DIR=jobs; vtrace jobs --prog"),),
+        (" heat ", '"program": "heat"'), (("vtrace jobs --pro", "export VT_ALWAYS_DIR=jobs; vtrace jobs --pro"),),
         after="cat jobs.json",
     ),
     ("build-systems.md", "# CMakeLists.txt"): Typed(
