@@ -57,6 +57,9 @@ static long write_head(long fd, struct vt_scratch *scratch, uint32_t location, e
     return write_all(fd, parts, 0);
 }
 
+/* What write_block returns for records that the budget has no room for. */
+#define BEYOND 2L
+
 static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct vt_codec_context *x)
 {
     uint32_t raw = c->used;
@@ -72,7 +75,8 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
     b.checksum = vt_checksum(vt_checksum(0, &b, sizeof b), e.data, e.bytes);
     struct iovec parts[2] = {{&b, sizeof b}, {(void *)(uintptr_t)e.data, e.bytes}};
     const uint64_t bytes = sizeof b + e.bytes;
-    if (!vt_budget_take(bytes, c->content == VT_DEFINITIONS || c->content == VT_PROFILE)) return -EDQUOT;
+    const int must = c->content == VT_DEFINITIONS || c->content == VT_PROFILE;
+    if (!vt_budget_take(bytes, must)) return must ? -EDQUOT : BEYOND;
     long r = write_all(fd, parts, *end);
     if (r >= 0) {
         *end += bytes;
@@ -212,8 +216,8 @@ static long write_chunks(struct vt_location *l, int content, struct vt_chunk **f
     struct vt_codec_context *x = vt_codec_get();
     while (!r && is_next(l, content, *first)) {
         if (*first == l->mark.chunk) void_mark(l);
-        r = l->is_beyond && content != VT_DEFINITIONS ? -EDQUOT : write_block(fd, &end, *first, x);
-        if (r == -EDQUOT && content != VT_DEFINITIONS) drop(l, *first);
+        r = l->is_beyond && content != VT_DEFINITIONS ? BEYOND : write_block(fd, &end, *first, x);
+        if (r == BEYOND) drop(l, *first);
         else if (r < 0) break;
         release(l, content, first);
         r = is_next(l, content, *first) && vt_signal_waits(&l->signals) ? VT_SIGNAL_WAITS : 0;
