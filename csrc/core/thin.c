@@ -26,14 +26,15 @@ struct pass {
 
 /* ---- Regions ---- */
 
-static uint8_t thinnable[VT_ID_MAX / 8 + 1]; /* bit set, by id */
+static void *thinnable; /* a bit for each id */
 
 void vt_thin_region(uint32_t id, uint8_t paradigm, uint8_t role)
 {
+    uint8_t *bits = vt_process.set.budget ? vt_pages_once(&thinnable, VT_ID_MAX / 8 + 1) : NULL;
     const int is_io = role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA;
     const int is_memory = role >= VT_ROLE_ALLOCATE && role <= VT_ROLE_REALLOCATE;
-    if (paradigm == VT_PARADIGM_COMPILER || (paradigm == VT_PARADIGM_NONE && (is_io || is_memory)))
-        __atomic_fetch_or(&thinnable[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+    if (bits && (paradigm == VT_PARADIGM_COMPILER || (paradigm == VT_PARADIGM_NONE && (is_io || is_memory))))
+        __atomic_fetch_or(&bits[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
 }
 
 /* what: as in vt_chunk.open. */
@@ -41,7 +42,8 @@ static int may_go(uint64_t what)
 {
     const uint32_t id = VT_ID((uint32_t)what);
     if (what & VT_OPEN_ADDRESS || what & VT_FUNCTION) return 1;
-    return VT_READ(thinnable[id / 8]) >> id % 8 & 1;
+    const uint8_t *bits = __atomic_load_n(&thinnable, __ATOMIC_ACQUIRE);
+    return bits && VT_READ(bits[id / 8]) >> id % 8 & 1;
 }
 
 /* ---- Records that stay ---- */

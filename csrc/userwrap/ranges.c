@@ -16,7 +16,7 @@ struct lane {
     uint32_t region;
 };
 
-static struct lane lanes[LANES];
+static void *lanes; /* LANES of struct lane, once there is a range */
 
 static void record(struct vt_location *l, enum vt_kind kind, uint32_t region)
 {
@@ -36,7 +36,9 @@ static uint32_t region_of(uint32_t id)
 
 static struct lane *take(void)
 {
-    for (struct lane *lane = lanes; lane < lanes + LANES; lane++) {
+    struct lane *all = vt_pages_once(&lanes, LANES * sizeof *all);
+    if (!all) return NULL;
+    for (struct lane *lane = all; lane < all + LANES; lane++) {
         uint64_t is = FREE;
         if (!atomic_load_explicit(&lane->state, memory_order_relaxed) &&
             atomic_compare_exchange_strong(&lane->state, &is, TAKEN))
@@ -59,16 +61,18 @@ VT_PUBLIC uint64_t VT_User_range_start__(uint32_t id)
         return 0;
     }
     record(lane->location, VT_K_ENTER, lane->region = region);
-    const uint64_t range = ++lane->generation * LANES + (uint64_t)(lane - lanes);
+    const uint64_t range = ++lane->generation * LANES + (uint64_t)(lane - (struct lane *)lanes);
     atomic_store(&lane->state, range);
     return range;
 }
 
 VT_PUBLIC void VT_User_range_end__(uint64_t range)
 {
-    struct lane *lane = &lanes[range % LANES];
+    struct lane *all = __atomic_load_n(&lanes, __ATOMIC_ACQUIRE);
+    if (!all || range < LANES || vt_shares_memory()) return;
+    struct lane *lane = &all[range % LANES];
     uint64_t is = range;
-    if (range < LANES || vt_shares_memory() || !atomic_compare_exchange_strong(&lane->state, &is, TAKEN)) return;
+    if (!atomic_compare_exchange_strong(&lane->state, &is, TAKEN)) return;
     /* a forked child does not end its parent's ranges */
     if (lane->location->in_use) record(lane->location, VT_K_LEAVE, lane->region);
     atomic_store(&lane->state, FREE);
