@@ -94,12 +94,14 @@ def asleep(
     paradigm: int = COMPILER,
     until: tuple[int, ...] = (),
     compiled: tuple[str, ...] = (),
+    first_ends: int = 1000,
 ) -> Trace:
     """A process whose threads each sleep in a call from 100 to 900 ms of 1 s. region: the recorded function. until: the
-    ends (ms) of the sleep of the threads, if they differ. compiled: more functions, of vtrace-cc."""
+    ends (ms) of the sleep of the threads, if they differ. compiled: more functions, of vtrace-cc. first_ends: the last
+    event (ms) of the first thread."""
     made, ms = Foreign(where), 10**6
     for thread in range(len(sites)):
-        made.events(thread, [(0, "Enter", 0), (1000 * ms, "Leave", 0)])
+        made.events(thread, [(0, "Enter", 0), ((1000 if thread else first_ends) * ms, "Leave", 0)])
     made.begin_definitions()
     made.machine(length=1000 * ms)
     for thread in range(len(sites)):
@@ -261,6 +263,12 @@ def test_others_wait_for_a_part_of_the_sleep(tmp_path: Path, ends: tuple[int, ..
 def test_others_wait_for_a_part_of_a_wait_until_a_time(tmp_path: Path) -> None:
     """The first thread may wait for the other one."""
     found = asleep(tmp_path, TIMED, LOCK, until=(900, 500)).diagnosis(Selection()).findings
+    assert "blocked" not in {one.kind for one in found}
+
+
+def test_a_first_thread_without_further_records(tmp_path: Path) -> None:
+    """It may be busy with the end of the process, while another thread sleeps."""
+    found = asleep(tmp_path, LOCK, SLEEP, until=(100, 900), first_ends=100).diagnosis(Selection()).findings
     assert "blocked" not in {one.kind for one in found}
 
 

@@ -78,6 +78,8 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         parts, threads = _waiting(facts, row, asleep.begin[mine], asleep.end[mine], waits=waits)
         parts[(parts < 1) & facts.asleep_until_time[mine]] = 0  # others that do not run for moments do not wait for it
         parts[((parts < 1) | (threads == 0)) & _may_be_for_child(facts)[mine]] = 0
+        if row not in facts.masters.values():
+            parts[threads == 0] = 0  # the first thread may end the process without a further record
         for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
             if part > 0:
                 path, call = max(0, int(facts.path_of_blocked[at])), sleeping_call(asleep.sites[at])
