@@ -125,9 +125,8 @@ struct vt_thin {
     uint32_t bits, told; /* calls of at most so many bits are only counted, 0: none; the value of the last record */
     uint32_t from; /* words of the current chunk that were looked at before */
     uint64_t since, lowered; /* ns: time of the last look; time when bits last became smaller */
-    uint64_t words,
-        by_bits[VT_THIN_BITS +
-                1]; /* new words at the last look, without open calls; those of calls that may be thinned, by length */
+    uint64_t words; /* new ones at the last look, without open calls */
+    uint64_t by_bits[VT_THIN_BITS + 1]; /* those of calls that may be thinned, by length */
     uint32_t depth, beyond;
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };

@@ -5,7 +5,6 @@
    reader of a dead process's buffer finds each call in the profile or in a chunk. */
 #define _GNU_SOURCE
 #include <string.h>
-#include <time.h>
 #include "location.h"
 
 #define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
@@ -19,8 +18,8 @@ struct pass {
     struct vt_chunk *from, *to; /* to: NULL for a look at the lengths of calls */
     uint64_t now, last; /* times of the record that is read, and of the last one in `to` */
     uint32_t in, out; /* words that are read, and words in `to` */
-    uint32_t attributes,
-        odd; /* place of the first attribute of the next event, or NO_WORD; odd: 1 if others follow it */
+    uint32_t attributes; /* place of the first attribute of the next event, or NO_WORD */
+    uint32_t odd; /* 1 if other records follow it */
     uint64_t before; /* time of the record before these attributes */
 };
 
