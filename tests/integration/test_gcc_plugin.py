@@ -78,15 +78,34 @@ KEPT = {"main": 1, "many": 1, "nested": 1, "unknown": 1, "naps": 1, "caller": 1}
 
 @pytest.mark.parametrize(
     ("option", "extra"),
-    [("written", KEPT), ("outlined", {"main": 1}), ("all", KEPT | {"few": 1, "leaf": 2, "of_leaves": 1, "marked": 1})],
+    [
+        ("", KEPT),
+        ("-vt:inst-written", KEPT),
+        ("-vt:inst-outlined", {"main": 1}),
+        ("-vt:inst-all", KEPT | {"few": 1, "leaf": 2, "of_leaves": 1, "marked": 1}),
+    ],
 )
 @pytest.mark.parametrize("way", ["sleds", "plugin"])
 def test_functions_that_are_not_inlined(here: Path, way: str, option: str, extra: dict[str, int]) -> None:
     compilers.need_plugin("gcc")
     (here / "working.c").write_text(WORKING)
-    options = ["-vt:seq", "-vt:inst", way, f"-vt:inst-{option}", "-O2"]
+    options = ["-vt:seq", "-vt:inst", way, *option.split(), "-O2"]
     wrap(here, "-vt:cc", need("gcc"), *options, "working.c", "-o", "program")
     assert record(here / "program", here).calls() == extra
+
+
+@pytest.mark.parametrize("compiler", ["clang", "gcc without headers"])
+def test_without_plugin_the_compiler_inlines(here: Path, compiler: str) -> None:
+    real = need(compiler.split()[0])
+    if " " in compiler:
+        real = script(here / "gcc", f'#!/bin/sh\n[ "$1" = -print-file-name=plugin ] && exec echo plugin\nexec {real} "$@"\n')
+    (here / "working.c").write_text(WORKING)
+    done = wrap(here, "-vt:cc", real, "-vt:seq", "-O2", "working.c", "-o", "program")
+    assert done.stderr == ""
+    assert record(here / "program", here).calls() == {"main": 1}
+    if " " in compiler and compilers.SLEDS:
+        lacks = "without those that gcc inlines (no headers for plug-ins of this gcc: install gcc-"
+        assert how_functions([str(real)]).startswith(f"functions by sleds, {lacks}")
 
 
 INTERNAL = """program p
@@ -116,7 +135,7 @@ end program
 def test_internal_procedures(here: Path) -> None:
     compilers.need_plugin("gfortran")
     (here / "p.f90").write_text(INTERNAL)
-    words = ["-vt:seq", "-vt:inst-written", "-O2", "p.f90", "-o", "program"]
+    words = ["-vt:seq", "-O2", "p.f90", "-o", "program"]
     wrap(here, "-vt:fc", need("gfortran"), *words, wrapper="vtrace-fc")
     assert record(here / "program", here).calls() == {"main": 1, "p": 1, "step": 10, "tell": 10}
 

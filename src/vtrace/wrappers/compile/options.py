@@ -81,7 +81,7 @@ class Options(NamedTuple):
     libs: list[str]
     off: bool
     way: str = "compinst"
-    functions: str = "outlined"
+    functions: str = ""
 
 
 def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.environ) -> Options:
@@ -93,7 +93,7 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
     if inst not in INSTRUMENTATIONS:
         raise UsageError(f"VT_INST={inst}: unknown instrumentation", f"set VT_INST to {_KNOWN}")
     mode = action = None
-    functions = "outlined"
+    functions = ""
     args: list[str] = []
     words = iter(argv)
     for word in words:
@@ -192,9 +192,10 @@ and MPI calls. All other arguments go to the compiler unchanged.
                           headers for plug-ins are installed
   -vt:inst hooks          record functions by -finstrument-functions (gcc: before inlining)
   -vt:inst manual         do not record functions; adds no -g
-  -vt:inst-outlined       record the functions that exist after inlining [default]
-  -vt:inst-written        gcc with its headers for plug-ins: also those not marked inline that
-                          have a loop, or call such functions or those of other files
+  -vt:inst-written        also record functions not marked inline that have a loop, or call
+                          such functions or those of other files [default of gcc with its
+                          headers for plug-ins]
+  -vt:inst-outlined       record the functions that exist after inlining [default of others]
   -vt:inst-all            all functions: the compiler inlines none, the program is slow
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)
   -vt:show                print the compiler's command and exit

@@ -87,12 +87,13 @@ _UNSLED = re.compile(
 
 
 def instrument_flags(
-    compiler: list[str], args: list[str], language: Language, way: str, *, functions: str = "outlined"
+    compiler: list[str], args: list[str], language: Language, way: str, *, functions: str
 ) -> list[str]:
     """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
     "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. functions: "outlined" are
     those after inlining; "written" also those that are not marked inline and work long (csrc/hooks/gcc_plugin.cc);
-    "all" are all. Raises UsageError for "sleds", "plugin" and "written" if the compiler does not have these."""
+    "all" are all; "" are "written" where the compiler can, else "outlined". Raises UsageError for "sleds", "plugin" and
+    "written" if the compiler does not have these."""
     # With MPICH's mpicc -cc=clang, clang must answer, not the default compiler.
     compiler = [*compiler, *(arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc=")))]
     version = answer([*compiler, "--version"])
@@ -101,12 +102,12 @@ def instrument_flags(
     if reason and way == "sleds":
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {reason}", "use -vt:inst compinst")
     asked = "-vt:inst plugin" if way == "plugin" else "-vt:inst-written" if functions == "written" else ""
-    inlining, keep = ["-fno-inline"] * (functions == "all"), ["keep"] * (functions == "written")
+    inlining, keep = ["-fno-inline"] * (functions == "all"), ["keep"] * (functions in ("", "written"))
     if wanted and not reason:
         # A tail call comes after the function's leave: the function's time would lack its last act.
         whole = "-fno-optimize-sibling-calls"
         if is_clang(version):
-            if keep:
+            if asked:
                 raise UsageError(f"{asked}: {compiler[0]}: the plug-in is for gcc", "use -vt:inst-outlined")
             return [whole, *_XRAY, *inlining]
         directory = library_directory()
@@ -154,7 +155,7 @@ def late_flags(compiler: list[str], line: Line, language: Language, way: str) ->
         return []
     if any(b"__cyg_profile_func_enter" in _content(path) for path in objects):
         return []
-    flags = instrument_flags(compiler, line.words, language, way)
+    flags = instrument_flags(compiler, line.words, language, way, functions="outlined")
     return [flag for flag in flags if flag.startswith(("-specs=", "-fplugin"))]
 
 
@@ -184,11 +185,11 @@ def how_functions(compiler: list[str]) -> str:
     """Describes how vtrace-cc records functions with this compiler, and which install would improve it."""
     version = answer([*compiler, "--version"])
     no_sleds = _without_sleds(compiler, [], version)
+    no_plugin = gcc_plugin.without_plugin(compiler, [], library_directory()) if is_gcc(version) else ""
     if not no_sleds:
-        return "functions by sleds"
+        return f"functions by sleds, without those that gcc inlines ({no_plugin})" if no_plugin else "functions by sleds"
     if not is_gcc(version):
         return f"functions by hooks ({no_sleds})"
-    no_plugin = gcc_plugin.without_plugin(compiler, [], library_directory())
     if not no_plugin:
         return f"functions by hooks of vtrace's plug-in ({no_sleds})"
     return f"functions by hooks before inlining, without those of system headers ({no_sleds}; {no_plugin})"
