@@ -98,7 +98,8 @@ def test_functions_that_are_not_inlined(here: Path, way: str, option: str, extra
 def test_without_plugin_the_compiler_inlines(here: Path, compiler: str) -> None:
     real = need(compiler.split()[0])
     if " " in compiler:
-        real = script(here / "gcc", f'#!/bin/sh\n[ "$1" = -print-file-name=plugin ] && exec echo plugin\nexec {real} "$@"\n')
+        without = '[ "$1" = -print-file-name=plugin ] && exec echo plugin'
+        real = script(here / "gcc", f'#!/bin/sh\n{without}\nexec {real} "$@"\n')
     (here / "working.c").write_text(WORKING)
     done = wrap(here, "-vt:cc", real, "-vt:seq", "-O2", "working.c", "-o", "program")
     assert done.stderr == ""

@@ -187,7 +187,7 @@ def how_functions(compiler: list[str]) -> str:
     no_sleds = _without_sleds(compiler, [], version)
     no_plugin = gcc_plugin.without_plugin(compiler, [], library_directory()) if is_gcc(version) else ""
     if not no_sleds:
-        return f"functions by sleds, without those that gcc inlines ({no_plugin})" if no_plugin else "functions by sleds"
+        return "functions by sleds" + (f", without those that gcc inlines ({no_plugin})" if no_plugin else "")
     if not is_gcc(version):
         return f"functions by hooks ({no_sleds})"
     if not no_plugin:
