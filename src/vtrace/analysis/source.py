@@ -138,10 +138,14 @@ class Source:
         if self.recorded_profile:
             raise VtraceError(f"{self.path.parent} is {AS_PROFILE}", RECORD_EVENTS)
 
+    @cached_property
+    def _is_packed(self) -> bool:
+        return packed_of(self.anchor) is not None
+
     def bytes_of(self, location: int) -> int:
         """The bytes of a location's events in OTF2: the numbers of events in the definitions may be wrong, but not in a
         packed archive, of which this is an estimate."""
-        if packed_of(self.anchor) is not None:
+        if self._is_packed:
             return _OTF2_BYTES * int(self.locations["events"][location])
         try:
             return os.stat(f"{self._folder}/{self.locations['id'][location]}.evt").st_size
