@@ -16,8 +16,8 @@ from measure import ENVIRONMENT, HERE, Row, against_floor, at_most, build, run
 
 MESH = HERE.parent / "tests" / "programs" / "mesh.cc"
 STEPS = 300
-MESHES = {"mesh": 50, "mesh with a third more calls a second": 30}
-"""Iterations in each element. With 50 the program has as many calls a second as LULESH: 4.5 a microsecond, g++ -O2."""
+ITERATIONS = 50
+"""In each element: the program then has as many calls a second as LULESH, 4.5 a microsecond, g++ -O2."""
 WITH_PLUGIN = "g++ -vt:inst plugin"
 COMPILERS = ("g++", "clang++", WITH_PLUGIN)
 STARTS = ("gcc", "clang")
@@ -87,16 +87,16 @@ def _best(times: int, *ways: Callable[[], float]) -> list[float]:
     return [min(column) for column in zip(*found, strict=True)]
 
 
-def _mesh(work: Path, compiler: str, mesh: str, repetitions: int) -> list[Row]:
+def _mesh(work: Path, compiler: str, repetitions: int) -> list[Row]:
     ways = [("mesh_plain_", {}), *(("mesh_", settings) for settings, _ in WAYS.values())]
     rows = []
     for _ in range(repetitions):
         runs = (
-            lambda w=where, s=settings: _cpu(work, w + compiler, s, 10, STEPS, MESHES[mesh]) for where, settings in ways
+            lambda w=where, s=settings: _cpu(work, w + compiler, s, 10, STEPS, ITERATIONS) for where, settings in ways
         )
         rows.append(_best(5, *runs))
     return [
-        against_floor(f"{mesh}, {compiler} -O2: {what}, CPU", [(row[0], row[i]) for row in rows], most, "s")
+        against_floor(f"mesh, {compiler} -O2: {what}, CPU", [(row[0], row[i]) for row in rows], most, "s")
         for i, (what, (_, most)) in enumerate(WAYS.items(), 1)
         if compiler != WITH_PLUGIN or what == "all functions"  # else hooks return, which cost their calls
     ]
@@ -134,7 +134,7 @@ def _select(work: Path, repetitions: int) -> list[Row]:
 def measure(work: Path, repetitions: int) -> list[Row]:
     """CPU times of the mesh in turn with the untraced one; starts and selections."""
     os.sync()
-    rows = [row for compiler in COMPILERS for mesh in MESHES for row in _mesh(work, compiler, mesh, repetitions)]
+    rows = [row for compiler in COMPILERS for row in _mesh(work, compiler, repetitions)]
     for compiler in STARTS:
         rows += _start(work, compiler, repetitions)
     return rows + _select(work, repetitions)
