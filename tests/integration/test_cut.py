@@ -22,8 +22,8 @@ from support.synthetic_runs import fapp_run
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from support.tools import call, need
 
-OWN = ("messages", "rma", "io", "mpi-io", "threads", "openmp", "heap", "markers", "killed")
-SCOREP = ("scorep-heat2d", "scorep-io", "scorep-omp", "scorep-sampling")
+OWN = ("messages", "rma", "mpi-io", "openmp", "heap", "markers", "killed")
+SCOREP = ("scorep-heat2d", "scorep-sampling")
 
 
 @pytest.fixture(scope="module", params=[*OWN, *SCOREP])
@@ -73,7 +73,7 @@ def test_whole(archive: Path, tmp_path: Path) -> None:
 def test_windows(archive: Path, tmp_path: Path) -> None:
     source = read(archive)
     messages = slow_cut.messages(source)
-    for begin, end in windows(source, 4):
+    for begin, end in windows(source, 3):
         options = "--from", f"{begin}ns", "--to", f"{end}ns"
         copy = cut(archive, tmp_path, *options)
         part = read(copy) if "VTRACE::ABOUT" not in source.properties else check(copy)

@@ -55,7 +55,13 @@ RUNS: dict[str, Callable[[Builder, Path], Path]] = {
 }
 
 
-@pytest.fixture(scope="module", params=RUNS)
+MORE = ("io", "forks")
+"""Runs for the full tests only: mpi-io and killed are like them."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.full if name in MORE else ()) for name in RUNS]
+)
 def both(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with run.vtz and run.trace of one run."""
     where = tmp_path_factory.mktemp("packed")
@@ -117,6 +123,7 @@ def test_commands(both: Path, words: Sequence[str]) -> None:
         for ending in (".trace", ".vtz")
     )
     assert texts(new) == texts(old)
+    assert new.returncode == 0 or words == ("mpip",), str(new)
 
 
 def test_diff(both: Path) -> None:
