@@ -12,18 +12,18 @@ from support.users.browser import Browser, browser
 from support.users.second_user import shared_directory
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
 
 
 @pytest.fixture
-def page(window: Browser) -> Browser:
-    """The browser without the page of the previous test, which reports that its server has ended."""
-    window.open("about:blank")
-    window.complaints()
-    return window
+def page(window: Browser) -> Iterator[Browser]:
+    """A new tab. The page of an earlier one reported that its server had ended."""
+    with window.tab() as found:
+        found.complaints()
+        yield found
 
 
 @pytest.fixture(params=[0o777, 0o1777], ids=["shared", "sticky"])

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
+    with browser(tmp_path_factory.mktemp("browser"), requests=True) as found:
         yield found
 
 
@@ -86,8 +85,9 @@ def test_pixels(viewer: Callable[[str], Viewer], archive: Path) -> None:
     every = slow.calls(trace)
     rng, checked = random.Random(3), 0
     begins = rng.sample(range(900_000), 4)
+    view = viewer("")
     for first, last in [(0, 1_000_000), *((begin, begin + rng.choice((40, 900, 30_000))) for begin in begins)]:
-        view = viewer(f"#w={first}-{last}&messages=0&collectives=0")
+        view.go(f"#w={first}-{last}&messages=0&collectives=0")
         begin, end = view.window
         step = (end - begin) / (view.width - 170)
         for rank in (0, 1):
@@ -139,15 +139,15 @@ def test_the_stack_and_odd_names(viewer: Callable[[str], Viewer]) -> None:
 def test_back_undoes_a_zoom(viewer: Callable[[str], Viewer], page: Browser) -> None:
     """Zooms by keys, wheel, selection; the address restores the view, also in a second page."""
     view = viewer("#w=0-1000000")
-    time.sleep(0.7)
+    view.step()
     view.wheel(view.x(500_000), 60, -400, ctrl=True)
     first = view.window
     assert first[0] > 0
     assert abs(sum(first) / 2 - 500_000) < 50_000
-    time.sleep(0.7)
+    view.step()
     view.drag(view.x(first[0] + 1000), view.row(0), view.x(first[0] + 50_000), view.row(1))
     assert "sel=" in view.state
-    time.sleep(0.7)
+    view.step()
     view.key("\ue007")  # Enter
     assert view.window[1] - view.window[0] == pytest.approx(49_000, rel=0.05)
     state = view.state

@@ -115,20 +115,18 @@ def test_two_pages(archive: Path, tmp_path: Path, page: Browser) -> None:
     """Two pages of one server at once: each keeps its own view, and gets the same answers."""
     with served(tmp_path, archive) as (address, process):
         first = Viewer(page, address + "#w=100000-120000")
-        line = first.pixels(60)
-        page.driver.switch_to.new_window("tab")
-        second = Viewer(page, address + "#w=600000-700000&row=0:l1")
-        second.click(second.x(650_000), 40)
-        assert second.facts()["region"] == "MPI_Allreduce"
-        one, two = page.driver.window_handles
-        page.driver.switch_to.window(one)
-        assert (first.window, first.pixels(60)) == ((100_000, 120_000), line)
-        first.key("w")
-        page.driver.switch_to.window(two)
-        assert second.window == (600_000, 700_000)
-        page.driver.close()  # this page goes away; the other one goes on
-        page.driver.switch_to.window(one)
-        first.click(first.x(106_500), first.row(1))
+        line, one = first.pixels(60), page.driver.current_window_handle
+        with page.tab() as other:
+            second = Viewer(other, address + "#w=600000-700000&row=0:l1")
+            second.click(second.x(650_000), 40)
+            assert second.facts()["region"] == "MPI_Allreduce"
+            two = page.driver.current_window_handle
+            page.driver.switch_to.window(one)
+            assert (first.window, first.pixels(60)) == ((100_000, 120_000), line)
+            first.key("w")
+            page.driver.switch_to.window(two)
+            assert second.window == (600_000, 700_000)
+        first.click(first.x(106_500), first.row(1))  # the other page has gone away; this one goes on
         assert first.facts()["region"] == "MPI_Recv"
         assert page.complaints() == []
         assert not any("Traceback" in line for line in said(process))

@@ -161,13 +161,11 @@ def test_rows_in_the_order_of_times(run: Run, page: Browser) -> None:
     saved = [places(row) for row in rows(Viewer(page, file.as_uri()))]
     assert sorted(saved[0]) == sorted([run.slow, *work[: len(saved[0]) - 1]])  # the bar may be higher
     view = Viewer(page, run.address + view.state)
-    view.run("location.hash = location.hash.replace('find=stencil', 'find=').replace('exact=1', 'exact=0')")
-    view.settled()
+    view.go(view.run("return location.hash").replace("find=stencil", "find=").replace("exact=1", "exact=0"))
     assert [row["key"] for row in rows(view)] == [row["key"] for row in before]  # nothing is found
     choose(view, "wait")
     assert run.slow in places(rows(view)[-1])
-    view.run("location.hash = arguments[0]", f"w=0-{view.window[0]}&order={user}")  # MPI_Init
-    view.settled()
+    view.go(f"w=0-{view.window[0]}&order={user}")  # MPI_Init
     assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
     choose(view, "")
     assert [row["key"] for row in rows(view)] == [row["key"] for row in before]
@@ -275,8 +273,7 @@ def test_messages_of_the_window_are_counted(run: Run, page: Browser) -> None:
     words = page.driver.execute_async_script(MOVED)
     assert "counting messages" in words
     assert f"{2 * run.ranks:,} messages" not in words
-    view.run("location.hash = arguments[0]", f"zoom=16&w={run.begin}-{run.begin + long - 1}")
-    view.settled()
+    view.go(f"zoom=16&w={run.begin}-{run.begin + long - 1}")
     assert f"{run.ranks:,} messages" in view.run(COUNTS)
     assert ("too many to draw" in view.run(COUNTS)) == (run.ranks == 1000)
     assert page.complaints() == []

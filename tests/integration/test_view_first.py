@@ -5,10 +5,12 @@ mouse; read from the page's own layout."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from support.synthetic_runs.grid import Run, run_of
 from support.synthetic_runs.viewed import served
@@ -70,19 +72,25 @@ def test_a_window_of_the_command_wins(few: Run, page: Browser, tmp_path: Path) -
         assert chip(view) == ""
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_rows_and_labels(run: Run, page: Browser, size: tuple[int, int]) -> None:
+def overlapping(texts: list[tuple[str, float, float, float, float]]) -> list[tuple[str, str]]:
+    """The pairs of texts whose boxes share a place."""
+    x, y, wide, tall = np.array([box for _, *box in texts]).T
+    over = (x < (x + wide)[:, None]) & (x[:, None] < x + wide) & (y < (y + tall)[:, None]) & (y[:, None] < y + tall)
+    return [(texts[one][0], texts[other][0]) for one, other in np.argwhere(np.triu(over, 1)).tolist()]
+
+
+def test_rows_and_labels(run: Run, page: Browser) -> None:
     """Rows fill the height, few rows are 90 px high; no label lies over another one, and none leaves the chart."""
-    page.resize(*size)
+    view, ranks = Viewer(page, run.address), run.ranks
+    work = f"#w={run.begin}-{run.begin + 3_000_000}&messages=lines&collectives=bands"
     try:
-        view = Viewer(page, run.address)
-        for window in ("", f"#w={run.begin}-{run.begin + 3_000_000}&messages=lines&collectives=bands"):
-            view = Viewer(page, run.address + window)
+        for size, window in product(SIZES, ("", work)):
+            view.resize(*size)
+            view.go(window)
             rows, high, room = view.run(
                 "const l = document.getElementById('chart').layout(), p = l.parts[0];"
                 "return [p.rows.length, p.high, l.bottom - l.top]"
             )
-            ranks = run.ranks
             if ranks == 2:
                 assert (rows, high) == (2, 90)
             else:
@@ -96,18 +104,16 @@ def test_rows_and_labels(run: Run, page: Browser, size: tuple[int, int]) -> None
                 assert x + wide <= view.width + 0.5
                 assert y + tall <= view.height + 0.5
             assert [text for text, *_ in texts if "\u2026" in text and len(text.split("\u2026")[0]) < 12] == []
-            boxes = [(text, x, y, x + wide, y + tall) for text, x, y, wide, tall in texts]
-            over = [(a[0], b[0]) for a, b in combinations(boxes, 2)
-                    if a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]]  # fmt: skip
-            assert over == []
+            assert overlapping(texts) == []
         assert page.complaints() == []
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def near(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
-    """True if one is two or a shade of it."""
-    return sum(abs(a - b) for a, b in zip(one, two, strict=True)) < 110
+def near(pixels: NDArray[np.uint8], colour: tuple[int, int, int]) -> NDArray[np.bool_]:
+    """True for each pixel that has a colour or a shade of it."""
+    found: NDArray[np.bool_] = np.abs(pixels.astype(int) - colour).sum(axis=-1) < 110
+    return found
 
 
 def test_nothing_hides_the_rows(run: Run, page: Browser) -> None:
@@ -121,13 +127,14 @@ def test_nothing_hides_the_rows(run: Run, page: Browser) -> None:
     slow = run.slow // shared
     work = {}
     for row in {0, rows // 2, slow, rows - 1}:
-        line = view.pixels(view.row(row, 0.8))
-        work[row] = sum(near(pixel, USER) for pixel in line)
-        waits = sum(near(pixel, (red, green, blue)) for pixel in line)
-        assert work[row] + waits > 0.93 * len(line), row
+        line = view.picture(view.row(row, 0.8))
+        work[row] = near(line, USER).sum()
+        waits = near(line, (red, green, blue)).sum()
+        assert work[row] + waits > 0.93 * line.shape[1], row
     assert shared > 1 or max(work, key=lambda row: work[row]) == slow
     if rows == 2:
-        marks = [y for y in range(AXIS, int(view.row(1, 1))) if OUTLIER in view.pixels(y)]
+        lines = view.picture(AXIS, int(view.row(1, 1)) - AXIS)
+        marks = AXIS + np.flatnonzero((lines == OUTLIER).all(axis=2).any(axis=1))
         assert all(any(view.row(row, 0) <= y <= view.row(row, 0) + 5 for row in (0, 1)) for y in marks)
 
 
@@ -164,9 +171,9 @@ def test_waits_have_a_colour(few: Run, page: Browser) -> None:
     """Also by a menu all calls that wait have one colour, and all others another."""
     view = Viewer(page, few.address)
     choose(view, "colour", "wait")
-    line = view.pixels(view.row(few.slow + 1, 0.8))
-    work, waits = (sum(near(pixel, each) for pixel in line) for each in ((0xD9, 0xD9, 0xD6), (0x6A, 0, 0xC8)))
-    assert (work + waits > 0.93 * len(line), waits > 0.2 * len(line)) == (True, True)
+    line = view.picture(view.row(few.slow + 1, 0.8))
+    work, waits = (near(line, each).mean() for each in ((0xD9, 0xD9, 0xD6), (0x6A, 0, 0xC8)))
+    assert (work + waits > 0.93, waits > 0.2) == (True, True)
     assert page.complaints() == []
 
 
@@ -219,7 +226,7 @@ def test_the_overview(few: Run, page: Browser) -> None:
         "const c = document.getElementById('strip'), x = c.getContext('2d');"
         "return [0.1, 0.5].map((part) => [...x.getImageData(part * c.width, 25, 1, 1).data])"
     )
-    assert near(tuple(line[1][:3]), USER)
+    assert near(np.array(line[1][:3]), USER)
     assert line[0][0] > line[0][2]  # of MPI
     strip(view, ("mousedown", 0.5), ("mousemove", 0.6), ("mousemove", 0.75), ("mouseup", 0.75))
     begin, end = view.window

@@ -101,6 +101,7 @@ def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
     assert texts(link, "[role=tab][aria-selected=true]") == ["Findings"]
     assert link.state == state
     assert texts(link, OPEN) == opened
+    link.step()
     link.choose("#findings-table tbody tr:not([aria-current=true])")
     assert [text == opened[0] for text in texts(link, OPEN)] == [False]
     link.page.driver.back()
@@ -109,7 +110,7 @@ def test_an_address_keeps_its_panel(steps: Callable[..., Viewer]) -> None:
     link.press("Call")
     assert link.facts()["region"] == "work"
     link.press("Findings")
-    link.settled()  # the click is a step of its own
+    link.step()
     link.click(link.x(sum(link.window) / 2), link.row(0))
     assert "panel=call" in link.state
     link.page.driver.back()
@@ -142,6 +143,7 @@ def test_no_findings(page: Browser, tmp_path: Path, stored: bool) -> None:
         view = Viewer(page, address)
         assert texts(view, "[role=tab][aria-selected=true]") == ["Profile"]
         before = view.run("return history.length")
+        view.step()
         view.press("Ranks")
         assert view.run("return history.length") == before + 1
 

@@ -3,27 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from support.readers import archive as reader
 from support.recorded_archives import unpack
 from support.synthetic_runs.viewed import served
-from support.users.browser import Browser, browser
+from support.users.browser import Browser
 from support.users.viewer import NAMES, Viewer
 
 MINFLT = 2
 """The place of ru_minflt in the values of scorep-io."""
 LOWEST, HIGHEST = (0xFF, 0xF3, 0xC4), (0x60, 0x10, 0x30)
 """The colours of the lowest and the highest value of a counter."""
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 def choose(view: Viewer, colour: str) -> None:

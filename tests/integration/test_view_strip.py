@@ -76,8 +76,7 @@ def test_many_iterations_share_ticks(page: Browser, tmp_path: Path, monkeypatch:
     with served(tmp_path, tmp_path / "steps") as (address, _):
         view = Viewer(page, f"{address}#panel=profile")
         for size in (1400, 900):
-            page.resize(size, 800)
-            view.settled()
+            view.resize(size, 800)
             wide = view.run("return document.getElementById('strip').clientWidth")
             found = ticks(view)
             every = places(tmp_path / "steps", wide)

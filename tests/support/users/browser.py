@@ -19,11 +19,64 @@ _ARGUMENTS = (
 ).split()
 
 
+_WATCH = """
+(() => {
+  const open = new Set(), {setTimeout: after, clearTimeout: cancel, requestAnimationFrame: frame} = window;
+  const until = (promise) => {
+    open.add(promise);
+    promise.catch(() => undefined).then(() => open.delete(promise));
+    return promise;
+  };
+  const watch = (of, name, make = of[name]) => {
+    of[name] = function (...words) { return until(make.apply(this, words)); };
+  };
+  watch(window, 'fetch');
+  for (const name of ['arrayBuffer', 'blob', 'json', 'text']) watch(Response.prototype, name);
+  window.setTimeout = (what, ms = 0, ...words) => {
+    const id = after(() => { open.delete(id); what(...words); }, ms);
+    if (ms < 1000) open.add(id);
+    return id;
+  };
+  window.clearTimeout = (id) => { open.delete(id); cancel(id); };
+  window.requestAnimationFrame = (draw) => {
+    const key = {};
+    open.add(key);
+    return frame((now) => { open.delete(key); draw(now); });
+  };
+  window.whenSettled = (done, calm = 0) => {
+    if (open.size) calm = 0;
+    if (calm > 2) done();
+    else frame(() => after(() => window.whenSettled(done, calm + 1)));
+  };
+})();
+"""
+"""Counts what a page waits for: answers, frames, and timers of less than a second. whenSettled calls a function after
+three frames in which the page waits for nothing."""
+
+
 class Browser:
-    """A browser. driver: selenium's driver."""
+    """A tab of a browser. driver: selenium's driver."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
+        driver.set_script_timeout(120)
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
+
+    @contextmanager
+    def tab(self) -> Iterator[Browser]:
+        """A new tab, in front until it is closed."""
+        before = self.driver.current_window_handle
+        self.driver.switch_to.new_window("tab")
+        self.driver.execute_cdp_cmd("Page.bringToFront", {})
+        try:
+            yield Browser(self.driver)
+        finally:
+            self.driver.close()
+            self.driver.switch_to.window(before)
+
+    def settled(self) -> None:
+        """Waits until the page has all answers, and has drawn them."""
+        self.driver.execute_async_script("window.whenSettled(arguments[0])")
 
     def open(self, address: str | Path) -> None:
         self.driver.get(address if isinstance(address, str) else address.absolute().as_uri())
@@ -43,7 +96,7 @@ class Browser:
             except WebDriverException:
                 pass
             assert time.monotonic() < end, f"not on the page: {self.run('return document.body.innerText')[:2000]}"
-            time.sleep(0.1)
+            time.sleep(0.02)
 
     def text(self) -> str:
         return str(self.run("return document.body.innerText"))
@@ -58,7 +111,8 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
     def asked(self) -> set[str]:
-        """Schemes and hosts of all requests since the last call. The scheme chrome: is the browser itself."""
+        """Schemes and hosts of all requests since the last call, in a browser with a log of requests. The scheme
+        chrome: is the browser itself."""
         found = set()
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -74,8 +128,8 @@ class Browser:
 
 
 @contextmanager
-def browser(scratch: Path, size: str = "1400,900") -> Iterator[Browser]:
-    """A browser with a new profile."""
+def browser(scratch: Path, requests: bool = False) -> Iterator[Browser]:
+    """A browser with a new profile. requests: keeps a log of its requests."""
     chromium, chromedriver = need("chromium"), need("chromedriver")
     try:
         from selenium import webdriver
@@ -83,9 +137,9 @@ def browser(scratch: Path, size: str = "1400,900") -> Iterator[Browser]:
         unavailable("the package selenium is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for argument in (*_ARGUMENTS, f"--window-size={size}", f"--user-data-dir={scratch / 'chromium'}"):
+    for argument in (*_ARGUMENTS, "--window-size=1400,900", f"--user-data-dir={scratch / 'chromium'}"):
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"} | ({"performance": "ALL"} if requests else {}))
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
     try:
         yield Browser(driver)

@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import base64
+import time
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from support.users.browser import Browser
 
@@ -21,21 +26,32 @@ class Viewer:
         page.open("about:blank")
         page.open(address)
         page.until(lambda: page.run("return document.body.dataset.ready"))
-        self.width, self.height = page.run(
+        self.settled()
+        self._measure()
+
+    def _measure(self) -> None:
+        """Asks for the size of the chart."""
+        self.width, self.height = self.page.run(
             "const c = document.getElementById('chart'); return [c.clientWidth, c.clientHeight]"
         )
+
+    def resize(self, width: int, height: int) -> None:
+        """Gives the page a size in CSS pixels."""
+        self.page.resize(width, height)
         self.settled()
+        self._measure()
 
     def settled(self) -> None:
-        """Waits until all requests have been answered and no frame was drawn for 0.4 s, longer than each timer of the
-        page."""
-        self.page.driver.set_script_timeout(60)
-        self.page.driver.execute_async_script(
-            "const done = arguments[0]; let last = '', since = 0; const look = () => {"
-            " const {frames, requests} = document.body.dataset, now = performance.now();"
-            " if (frames !== last || requests !== '0') [last, since] = [frames, now];"
-            " if (now - since >= 400) done(); else setTimeout(look, 25); }; look();"
-        )
+        self.page.settled()
+
+    def step(self) -> None:
+        """Waits until the next action is a step of its own for Back: hands/history.js joins those within 0.6 s."""
+        time.sleep(0.7)
+
+    def go(self, fragment: str) -> None:
+        """Changes the fragment of the address, as a step back does."""
+        self.page.run("location.hash = arguments[0]", fragment)
+        self.settled()
 
     @property
     def state(self) -> str:
@@ -74,15 +90,19 @@ class Viewer:
         self.mouse([("mousemove", x, y)])
         return str(self.page.run("const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent"))
 
+    def picture(self, y: float, high: float = 1) -> NDArray[np.uint8]:
+        """The colours of lines of the chart, from the first time on: of each line, of each pixel, red, green, blue."""
+        data = self.page.run(
+            "const c = document.getElementById('picture'), s = c.width / c.clientWidth, [x, y, high] = arguments;"
+            "const {data} = c.getContext('2d').getImageData(x * s, y * s, c.width - x * s, high * s), parts = [];"
+            "for (let n = 0; n < data.length; n += 9999) parts.push(String.fromCharCode(...data.subarray(n, n + 9999)))"
+            "; return btoa(parts.join(''))", NAMES, y, high,
+        )  # fmt: skip
+        return np.frombuffer(base64.b64decode(data), np.uint8).reshape(int(high), -1, 4)[:, :, :3]
+
     def pixels(self, y: float) -> list[tuple[int, int, int]]:
         """The colours of a line of the chart, from the first time on."""
-        data = self.page.run(
-            "const c = document.getElementById('picture'); const s = c.width / c.clientWidth;"
-            "return [...c.getContext('2d').getImageData(arguments[0] * s, arguments[1] * s, c.width, 1).data]",
-            NAMES, y,
-        )  # fmt: skip
-        count = int(self.width) - NAMES
-        return [(data[4 * n], data[4 * n + 1], data[4 * n + 2]) for n in range(count)]
+        return [(red, green, blue) for red, green, blue in self.picture(y)[0].tolist()]
 
     def click(self, x: float, y: float, double: bool = False) -> None:
         self.actions += 1
@@ -113,9 +133,8 @@ class Viewer:
     def key(self, *keys: str) -> None:
         from selenium.webdriver.common.action_chains import ActionChains
 
-        for key in keys:
-            self.actions += 1
-            ActionChains(self.page.driver).send_keys(key).perform()
+        self.actions += len(keys)
+        ActionChains(self.page.driver).send_keys(*keys).perform()
         self.settled()
 
     def search(self, text: str) -> None:
