@@ -16,8 +16,8 @@ from vtrace.analysis.activity import CLASS_OF, IO, MPI
 from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
-from vtrace.analysis.findings.late_in_mpi import late_without_processor
 from vtrace.analysis.findings.late_partners import sleep_in_turn
+from vtrace.analysis.findings.late_without_processor import late_without_processor
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
 from vtrace.analysis.findings.run_facts import (
     RunFacts,
@@ -63,7 +63,7 @@ place before at least the second part of the operations that wait."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
 _MATTERS = 0.05
-"""Waits for a processor in MPI are compared with waits for others if they are at least this part of them."""
+"""Waits for a processor are compared one by one with waits for others if they are at least this part of them."""
 _SERVED, _OF_SERVER = 0.6, ("mpi_latesender", "mpi_finalize_wait")
 """Waits in a place are no loss if this part of them is that of a rank which serves the others, by these kinds."""
 _UNEVEN = 0.4
@@ -96,7 +96,10 @@ class _Cause:
         """Leaves out shares ((places,)) of the waits, which are no loss."""
         left = self.waits_ns * (1 - shares)
         part = float(left.sum() / max(1, self.waits_ns.sum()))
-        self.loss, self.processor_ns, self.waits_ns = round(self.loss * part), round(self.processor_ns * part), left
+        self.loss, self.processor_ns, self.in_mpi_ns = (
+            round(ns * part) for ns in (self.loss, self.processor_ns, self.in_mpi_ns)
+        )
+        self.waits_ns = left
 
 
 class _WaitPlaces:
@@ -215,17 +218,15 @@ def _of_server(location: int, waits: Table) -> Array:
     return found
 
 
-def _late_shares(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, server: int) -> Array:
-    """(places,) the shares of waits for ranks without a processor in MPI, if ranks have none there for a part of the
-    waits; without those of a rank that serves others, which are no loss."""
-    without = (facts.counted_waits * facts.waits_in_mpi[facts.processor_waits.region]).sum()
-    if without < _MATTERS * max(1, answers.waits["time_ns"].sum()):
-        return np.zeros(len(places.path))
+def _late_shares(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, server: int) -> list[Array]:
+    """(places,) each: the shares of waits for ranks without a processor in MPI, and at work, if ranks have none for a
+    part of the waits; without those of a rank that serves others, which are no loss."""
+    if facts.counted_waits.sum() < _MATTERS * max(1, answers.waits["time_ns"].sum()):
+        return [np.zeros(len(places.path))] * 2
     known = answers.call_waits()
-    late_ns = late_without_processor(facts, known)
     counts = ~_of_server(server, known)
-    folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]})
-    return places.share(folded.take(counts), late_ns[counts])
+    folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]}).take(counts)
+    return [places.share(folded, late_ns[counts]) for late_ns in late_without_processor(facts, known)]
 
 
 def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
@@ -474,10 +475,12 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
     return min(cause.loss, cause.processor_ns + found)
 
 
-def _count_late_waits(cause: _Cause, late: Array) -> None:
-    """Counts the waits of a cause for ranks without a processor in MPI. late: shares ((places,)) of its waits."""
-    more = max(0, round(float((cause.waits_ns * late).sum())) - cause.in_mpi_ns)
-    cause.processor_ns = min(cause.loss, cause.processor_ns + more)
+def _count_late_waits(cause: _Cause, late: list[Array]) -> None:
+    """Counts the waits of a cause for ranks without a processor in MPI, and at work. late: shares ((places,)) of its
+    waits."""
+    in_mpi, at_work = (round(float((cause.waits_ns * shares).sum())) for shares in late)
+    known = cause.processor_ns - cause.in_mpi_ns
+    cause.processor_ns = min(cause.loss, max(cause.in_mpi_ns, in_mpi) + max(known, at_work))
 
 
 def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: Array, usual: float) -> int:

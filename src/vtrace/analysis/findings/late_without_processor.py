@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waits in MPI for ranks that have no processor in a call of MPI: such a rank could go on, since what it waited for is
-there. It is late for others, whatever it did before."""
+"""Waits in MPI for ranks that have no processor. One that has none in a call of MPI could go on, since what it waited
+for is there: it is late for others, whatever it did before. One that has none at work is late wherever it works."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ _LONGEST_CHAIN = 16
 """A rank may wait for one that waits for another one; longer chains end there."""
 
 
-def late_without_processor(facts: RunFacts, call_waits: Table) -> Array:
-    """(waits,) ns of each wait in which the rank that is waited for in the end has no processor in MPI. call_waits: of
-    Trace.call_waits. A rank's waits for a processor are known as a sum from one reading to the next; all of this sum
-    may be after the rank's own wait, so each other rank waits for all of it, if it waits as long."""
-    row, location, begin, end = _ends_of_chains(call_waits)
+def late_without_processor(facts: RunFacts, call_waits: Table) -> tuple[Array, Array]:
+    """(waits,) ns of each wait in which the rank that is waited for in the end has no processor, in MPI and at work.
+    call_waits: of Trace.call_waits."""
+    chains = _ends_of_chains(call_waits)
+    return _in_mpi(facts, call_waits, chains), _at_work(facts, call_waits, chains)
+
+
+def _in_mpi(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Array, Array]) -> Array:
+    """A rank's waits for a processor are known as a sum from one reading to the next; all of this sum may be after the
+    rank's own wait, so each other rank waits for all of it, if it waits as long."""
+    row, location, begin, end = chains
     waits, found = facts.processor_waits, np.zeros(call_waits.rows)
     counted = np.flatnonzero(facts.waits_in_mpi[waits.region] & (waits.ns > 0))
     for one in np.intersect1d(location, waits.location[counted]).tolist():
@@ -29,6 +35,25 @@ def late_without_processor(facts: RunFacts, call_waits: Table) -> Array:
         together = np.bincount(member, overlap, len(first))
         part = np.minimum(1.0, waits.ns[reading[first]] / np.maximum(1, together))
         found += np.bincount(at, overlap * part[member], call_waits.rows)
+    return found
+
+
+def _at_work(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Array, Array]) -> Array:
+    """What the late rank waited for a processor more than the waiting one since one of them waited before."""
+    row, location, begin, end = chains
+    waiting = call_waits["location"][row]
+    since = np.maximum(_last_end(call_waits, waiting, begin), _last_end(call_waits, location, begin))
+    late, own = (facts.waited_between(each, since, end) for each in (location, waiting))
+    more = np.bincount(row, np.clip(late - own, 0, end - begin), call_waits.rows)
+    return np.minimum(more, call_waits["time_ns"])
+
+
+def _last_end(call_waits: Table, locations: Array, times: Array) -> Array:
+    """(n,) ns: the end of the last wait of each location until a time; 0, if it has none."""
+    ends, found = call_waits["begin"] + call_waits["time_ns"], np.zeros(len(times), np.int64)
+    for one in np.unique(locations).tolist():
+        here, mine = locations == one, np.append(0, np.sort(ends[call_waits["location"] == one]))
+        found[here] = mine[np.maximum(1, np.searchsorted(mine, times[here], "right")) - 1]
     return found
 
 
