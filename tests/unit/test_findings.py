@@ -87,6 +87,23 @@ def test_a_rank_that_serves_the_others(tmp_path: Path, work: int, last: int, is_
     assert (line in diagnosis.notes) != is_told
 
 
+@pytest.mark.parametrize("waited", [0, 100])
+def test_a_rank_that_serves_others_which_have_no_processor(tmp_path: Path, waited: int) -> None:
+    """Rank 0 receives the results of three ranks, of which the last one works 100 ns longer, or has no processor; so
+    has rank 0 at work, for all of 50 ns."""
+    takes = ((50, 301, 1), (301, 302, 2), (302, 403, 3))
+    each = {0: call(0, 50, "work")}
+    for begin, end, rank in takes:
+        each[0] += call(begin, end, "MPI_Recv", (end, "MpiRecv", rank, 0, 7, 8))
+    for rank, end in ((1, 300), (2, 300), (3, 400)):
+        each[rank] = call(0, end, "work") + call(end, end, "MPI_Send", (end, "MpiSend", 0, 0, 7, 8))
+    anchor = archive(tmp_path / "a", each, 410)
+    if waited:
+        without_processor(anchor, (0, 0, 50, 50, "work"), (3, 0, 400, waited, "work"))
+    found = {one.kind for one in Trace(anchor).diagnosis(Selection()).findings}
+    assert found & {"imbalance", "serialisation", "mpi_wait"} == (set() if waited else {"imbalance"})
+
+
 def test_messages_in_another_order_are_told_of_their_sender(tmp_path: Path) -> None:
     """Rank 1 waits 250 ns for rank 0's second message, while the first one is there, which rank 1 then receives. Rank 0
     waits 500 ns for the only message of rank 1."""

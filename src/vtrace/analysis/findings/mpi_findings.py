@@ -17,6 +17,7 @@ from vtrace.analysis.findings.diagnosis import Diagnosis, MpiAnswers
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_in_turn
+from vtrace.analysis.findings.late_without_processor import late_without_processor
 from vtrace.analysis.findings.own_places import Place, by_place, own_places
 from vtrace.analysis.findings.run_facts import (
     RunFacts,
@@ -61,6 +62,8 @@ _AT_ONCE, _EACH = 0.8, 0.9
 place before at least the second part of the operations that wait."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
+_MATTERS = 0.05
+"""Waits for a processor are compared one by one with waits for others if they are at least this part of them."""
 _SERVED, _OF_SERVER = 0.6, ("mpi_latesender", "mpi_finalize_wait")
 """Waits in a place are no loss if this part of them is that of a rank which serves the others, by these kinds."""
 _UNEVEN = 0.4
@@ -71,9 +74,9 @@ _UNEVEN = 0.4
 class _Cause:
     """The delays that a call path, and more paths, cause on all culprits. waits_ns: (places,) ns of the caused waits by
     place. part: of the delays in rows that counts. processor_ns: of the loss, delays on other locations, which waited
-    for a processor; after _by_culprit also the part that waits of the culprits explain. culprits_ns: at most so much of
-    the culprits' delays are waits. delays_ns: by location. rows: of the delays. kind: of the finding. place: where the
-    culprits of a part of the time outside of recorded calls take longer."""
+    for a processor; after _by_culprit also the part that waits of the culprits explain; in_mpi_ns: of it, in MPI.
+    culprits_ns: at most so much of the culprits' delays are waits. delays_ns: by location. rows: of the delays. kind:
+    of the finding. place: where the culprits of a part of the time outside of recorded calls take longer."""
 
     path: int
     locations: list[int]
@@ -81,12 +84,22 @@ class _Cause:
     waits_ns: Array
     part: float = 1.0
     processor_ns: int = 0
+    in_mpi_ns: int = 0
     culprits_ns: int = 0
     delays_ns: dict[int, float] = field(default_factory=dict)
     rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
     kind: str = ""
     place: Place | None = None
     more_paths: list[int] = field(default_factory=list)
+
+    def leave_out(self, shares: Array) -> None:
+        """Leaves out shares ((places,)) of the waits, which are no loss."""
+        left = self.waits_ns * (1 - shares)
+        part = float(left.sum() / max(1, self.waits_ns.sum()))
+        self.loss, self.processor_ns, self.in_mpi_ns = (
+            round(ns * part) for ns in (self.loss, self.processor_ns, self.in_mpi_ns)
+        )
+        self.waits_ns = left
 
 
 class _WaitPlaces:
@@ -102,6 +115,7 @@ class _WaitPlaces:
         first, member = group(keys)
         self.path = keys[1][first]
         self.is_bound = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in waits.bounds])
+        self._known = {name: waits[name] for name in ("kind", "path")}
         self.of_wait, self.of_delay = member[: waits.rows], member[waits.rows :]
         self._is_meeting = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in _MEETINGS])
         has_cause = np.array([not name.endswith(_WITHOUT_CAUSE) for name in waits.kinds], bool)[keys[0][first]]
@@ -111,6 +125,17 @@ class _WaitPlaces:
 
     def _sums(self, places: Array, values: Array) -> Array:
         found: Array = np.bincount(places, values, len(self.path))
+        return found
+
+    def share(self, waits: Table, part_ns: Array) -> Array:
+        """(places,) the share that parts ((waits,) ns) of some waits have of them. waits: columns kind, path and
+        time_ns, of the places that these waits have."""
+        keys = [np.concatenate([known, waits[name]]) for name, known in self._known.items()]
+        _, member = group(keys)
+        place, rows = np.zeros(len(member), np.int64), len(self.of_wait)
+        place[member[:rows]] = self.of_wait
+        at = place[member[rows:]]
+        found: Array = self._sums(at, part_ns) / np.maximum(1, self._sums(at, waits["time_ns"]))
         return found
 
     def caused_waits(self, delays: Table, rows: Array) -> Array:
@@ -162,11 +187,15 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     places = _WaitPlaces(answers.waits, answers.delays)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     server = serving_rank(facts)
+    served = places.share(answers.waits, answers.waits["time_ns"] * _of_server(server, answers.waits))
+    late = _late_shares(facts, answers, places, server)
     causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.in_mpi) > 1 else ()
     for cause in _by_culprit(facts, causes, answers, places, pool=pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         explained_ns += cause.waits_ns
         if not _serves(server, answers.waits, rows):
+            cause.leave_out(served)
+            _count_late_waits(cause, late)
             finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
             yield _with_clock_doubt(finding, answers.waits, rows, clocks)
     others = [*_other_waits(facts, answers.waits, places=places, explained_ns=explained_ns)]
@@ -178,9 +207,26 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _serves(location: int, waits: Table, rows: Array) -> bool:
     """True if a location waits for messages, or for the end, for most of the time of these waits."""
-    times, serves = waits["time_ns"][rows], [kind.startswith(_OF_SERVER) for kind in waits.kinds]
-    mine = (waits["location"][rows] == location) & np.array(serves, bool)[waits["kind"][rows]]
-    return bool(times[mine].sum() >= _SERVED * max(1, times.sum()))
+    times = waits["time_ns"][rows]
+    return bool(times[_of_server(location, waits)[rows]].sum() >= _SERVED * max(1, times.sum()))
+
+
+def _of_server(location: int, waits: Table) -> Array:
+    """(waits,) bool: a location waits for messages, or for the end."""
+    serves = np.array([kind.startswith(_OF_SERVER) for kind in waits.kinds], bool)
+    found: Array = (waits["location"] == location) & serves[waits["kind"]]
+    return found
+
+
+def _late_shares(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, server: int) -> list[Array]:
+    """(places,) each: the shares of waits for ranks without a processor in MPI, and at work, if ranks have none for a
+    part of the waits; without those of a rank that serves others, which are no loss."""
+    if facts.counted_waits.sum() < _MATTERS * max(1, answers.waits["time_ns"].sum()):
+        return [np.zeros(len(places.path))] * 2
+    known = answers.call_waits()
+    counts = ~_of_server(server, known)
+    folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]}).take(counts)
+    return [places.share(folded, late_ns[counts]) for late_ns in late_without_processor(facts, known)]
 
 
 def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
@@ -252,6 +298,8 @@ def _by_culprit(
     delays = answers.delays
     for cause in _by_place(facts, causes, answers, places):
         cause.processor_ns = _of_processor(facts, cause, delays, pool)
+        if facts.path_class(cause.path, delays.paths) == MPI:
+            cause.in_mpi_ns = cause.processor_ns
         key = cause.kind, tuple(cause.locations) if cause.kind in _ONE_PER_CULPRIT else cause.path
         if key not in found:
             found[key] = cause
@@ -259,7 +307,10 @@ def _by_culprit(
         first = found[key]
         first.more_paths += [cause.path] if cause.loss >= _ANOTHER * first.loss else []
         first.loss, first.waits_ns = first.loss + cause.loss, first.waits_ns + cause.waits_ns
-        first.processor_ns += cause.processor_ns
+        first.processor_ns, first.in_mpi_ns = (
+            first.processor_ns + cause.processor_ns,
+            first.in_mpi_ns + cause.in_mpi_ns,
+        )
     return sorted(found.values(), key=lambda cause: -cause.loss)
 
 
@@ -414,13 +465,22 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
         found = min(cause.loss, round(max(0.0, more) * len(others)))
     elif cause.kind == "imbalance" and _are_selected(facts, cause.locations):
         others, spent = _without(facts.in_mpi, cause.locations), facts.spent_in(inside)
-        cause.processor_ns += _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
+        cause.in_mpi_ns = _leave_out_equal(facts, cause, pool, spent=spent, usual=float(spent[others].mean()))
+        cause.processor_ns += cause.in_mpi_ns
         found = facts.of_processor(
             cause.loss - cause.processor_ns, cause.locations, others, times=spent, waited=pool.waited_in(inside)
         )
     if found + cause.processor_ns:
         pool.take(inside, cause.locations if cause.place else facts.rows, inf)
     return min(cause.loss, cause.processor_ns + found)
+
+
+def _count_late_waits(cause: _Cause, late: list[Array]) -> None:
+    """Counts the waits of a cause for ranks without a processor in MPI, and at work. late: shares ((places,)) of its
+    waits."""
+    in_mpi, at_work = (round(float((cause.waits_ns * shares).sum())) for shares in late)
+    known = cause.processor_ns - cause.in_mpi_ns
+    cause.processor_ns = min(cause.loss, max(cause.in_mpi_ns, in_mpi) + max(known, at_work))
 
 
 def _leave_out_equal(facts: RunFacts, cause: _Cause, pool: WaitPool, *, spent: Array, usual: float) -> int:

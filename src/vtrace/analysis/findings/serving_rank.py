@@ -18,9 +18,10 @@ this one for at least the third part of the longest."""
 
 
 def serving_rank(facts: RunFacts) -> int:
-    """The location of the rank that hardly works while all others work nearly as long as each other; -1: none."""
+    """The location of the rank that hardly works while all others work nearly as long as each other; -1: none. Waits
+    for a processor are no work."""
     n = facts.numbers.take((CLASS_OF[facts.activity] != MPI)[facts.numbers["path"]])
-    works = add_up(n["location"], n["exclusive"], facts.trace.locations.rows) + facts.work(())
+    works = add_up(n["location"], n["exclusive"], facts.trace.locations.rows) + facts.work(()) - facts.waited_at_work()
     ranks = sorted(facts.ranked, key=lambda row: int(works[row]))
     if len(ranks) < _LEAST or works[ranks[0]] > _HARDLY * works[ranks[1]]:
         return -1
