@@ -198,6 +198,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
         ("cut", cut_line(o.vtrace)),
         ("profile", AS_PROFILE if "PROFILE" in o.vtrace else ""),
+        ("iterations", _iterations(o.vtrace.get("ITERATIONS", {}))),
         ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
         ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),
@@ -208,6 +209,10 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("samples", _samples(o.vtrace.get("SAMPLES", {}), o.vtrace.get("SETTINGS", {}))),
     ]
     return [(key, value) for key, value in pairs if value]
+
+
+def _iterations(known: dict[str, int]) -> str:
+    return f"{known['all'] - known['left_out']:,} of {known['all']:,} in full (VT_KEEP)" if known else ""
 
 
 def _ranks(missing: str | None) -> str:
