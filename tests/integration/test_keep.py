@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_KEEP: interesting iterations stay in full, the calls in others are counted: all tables of calls are those of a full
+"""VT_KEEP: interesting iterations stay in full, the calls in others are counted: tables of calls are those of a full
 trace, and each iteration has its begin and end."""
 
 from __future__ import annotations
@@ -135,20 +135,19 @@ def slowest(durations: list[int], share: float) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize(("how", "turns"), [("function", 60), ("long", 12)])
-def test_slowest(program: Path, tmp_path: Path, how: str, turns: int) -> None:
-    """An iteration of `long` fills 3 chunks, which wait until it ends."""
-    run(program, tmp_path, how, str(turns), "5", env={**STEPS, "VT_KEEP": "slowest:10%"})
+@pytest.mark.parametrize(("turns", "middles"), [(60, 4), (12, 2000)])
+def test_slowest(program: Path, tmp_path: Path, turns: int, middles: int) -> None:
+    """An iteration of 2000 calls fills 3 chunks, which wait until it ends."""
+    run(program, tmp_path, "function", str(turns), "5", str(middles), env={**STEPS, "VT_KEEP": "slowest:10%"})
     shown = vtrace(tmp_path, "dump", "kept", "--json").stdout.splitlines()
     rows = [row for row in map(json.loads, shown) if row.get("kind") in ("FUNCTION_ENTER", "FUNCTION_LEAVE")]
     events = [("Enter" if row["kind"] == "FUNCTION_ENTER" else "Leave", str(row["name"])) for row in rows]
     places = list(iterations(events, "step"))
     durations = [int(rows[end]["ticks"]) - int(rows[begin]["ticks"]) for begin, end in places]
     assert len(durations) == turns
-    whole = {"function": 2 + 2 * (4 + 16), "long": 2 + 2 * 5 * 2000}[how]
-    assert [end - begin + 1 == whole for begin, end in places] == slowest(durations, 0.1)
+    assert [end - begin + 1 == 2 + 2 * 5 * middles for begin, end in places] == slowest(durations, 0.1)
     unify(tmp_path, "kept")
-    assert by_name(calls(tmp_path / "kept.trace"))["tiny"] == turns * 4 * {"function": 4, "long": 2000}[how]
+    assert by_name(calls(tmp_path / "kept.trace"))["tiny"] == turns * 4 * middles
 
 
 def test_messages(mpi: Mpi, tmp_path: Path) -> None:
@@ -166,14 +165,15 @@ def test_messages(mpi: Mpi, tmp_path: Path) -> None:
         assert kept.kinds()[kind] == full.kinds()[kind]
 
 
-def test_kills(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", ["every:100", "slowest:1%"])
+def test_kills(program: Path, tmp_path: Path, keep: str) -> None:
+    """Also while chunks wait for the end of an iteration, or are thinned."""
     chance = random.Random(38)
-    for number in range(4):
-        where = tmp_path / str(number)
+    for middles in ("4", "3000"):
+        where = tmp_path / middles
         where.mkdir()
-        keep = chance.choice(["every:100", "slowest:1%"])
-        env = environment({**STEPS, "VT_KEEP": keep, "VT_BUFFER_SIZE": "1M"})
-        process = subprocess.Popen([program, "forever", "1000", "0"], cwd=where, env=env)
+        env = environment({**STEPS, "VT_KEEP": keep, "VT_BUFFER_SIZE": "2M"})
+        process = subprocess.Popen([program, "forever", "1000", "0", middles], cwd=where, env=env)
         while not list(where.glob("*.buffer")):
             time.sleep(0.02)
         time.sleep(chance.uniform(0, 0.1))
@@ -185,7 +185,7 @@ def test_kills(program: Path, tmp_path: Path) -> None:
         found = by_name(calls(where / "kept.trace"))
         # a call counts before it runs, and the process may be killed between the two
         for name, count in zip(("tiny", "middle", "step"), made, strict=True):
-            assert abs(found[name] - count) <= 1, (number, keep)
+            assert abs(found[name] - count) <= 1
 
 
 def test_what_users_see(program: Path, tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls step TURNS times, which calls tiny functions; every EVERY-th one sleeps, too.
+/* Calls step TURNS times, which calls tiny functions; every EVERY-th one sleeps, too. MIDDLES: calls of middle in it.
      function    the iterations are calls of step
      user        they are the user region "turn" around it
-     long        a call of step fills several chunks
      threads     3 threads call step
      forks       3 children call step
      nested      step calls itself
@@ -96,7 +95,7 @@ int main(int argc, char **argv)
     counts = unseen;
     nests = !strcmp(how, "nested");
     jumps = !strcmp(how, "jump");
-    if (!strcmp(how, "long")) middles = 2000;
+    if (argc > 4) middles = atol(argv[4]);
     if (!strcmp(how, "forever")) share_counts();
     if (!strcmp(how, "threads")) in_threads();
     else if (!strcmp(how, "forks")) in_children();
