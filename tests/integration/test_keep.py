@@ -196,7 +196,7 @@ def test_what_users_see(program: Path, tmp_path: Path) -> None:
     for name in ("summary", "profile", "diagnose"):
         assert "counted only (VT_KEEP): 720 calls " in " ".join(vtrace(tmp_path, name, archive).stdout.split()), name
     shown = vtrace(tmp_path, "info", archive).stdout
-    assert "4 of 40 in full (VT_KEEP)" in shown
+    assert "4 of 40 of step in full (VT_KEEP=every:10); of the others calls that communicate" in shown
     assert "no event lost" in shown
     trace = vtrace_api.open(archive)
     assert trace.vtrace["ITERATIONS"] == {"all": 40, "left_out": 36}

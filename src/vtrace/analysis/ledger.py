@@ -211,7 +211,7 @@ def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int)
     calls = sum(int(row["count"]) for row in thinned + unkept if row["count"] != UNKNOWN) // 2
     lengths = [row["reason"].removeprefix(THINNED) for row in thinned]
     limits = [f"shorter than {max(lengths, key=_ns)}"] if thinned else []
-    limits += ["in iterations that are left out"] if unkept else []
+    limits += ["in iterations that are left out, without communication"] if unkept else []
     settings = ", ".join(["VT_BUDGET"] * bool(thinned) + [UNKEPT] * bool(unkept))
     kinds = _listed((thinned + unkept)[0]["class"])
     return [
