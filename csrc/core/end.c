@@ -60,6 +60,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
                  vt_number(VT_READ(l->clamped)), vt_number(VT_READ(l->last)), vt_number(VT_READ(l->stopped)),
                  vt_bytes(&usage, sizeof usage));
     vt_long_calls_end(l);
+    vt_keep_define(l);
 }
 
 /* 1: the files have all records of the location. */
@@ -278,6 +279,23 @@ static const char *force_for(const char *prefix)
     return VT_SYS3(faccessat, AT_FDCWD, archive, F_OK) ? "" : "--force ";
 }
 
+/* Says how many iterations are left out (VT_KEEP). */
+static void say_iterations(void)
+{
+    uint64_t all = 0, left_out = 0;
+    if (!*vt_process.set.keep) return;
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        const struct vt_keep *k = l ? VT_READ(l->keep) : NULL;
+        all += k ? VT_READ(k->iterations) : 0;
+        left_out += k ? VT_READ(k->left_out) : 0;
+    }
+    if (all)
+        vt_say(1, "VT_KEEP kept %llu of %llu iterations of rank 0 in full; the calls in the others are counted",
+               (unsigned long long)(all - left_out), (unsigned long long)all);
+    else vt_say(1, "VT_ITERATION=%s has no calls: all is recorded", vt_process.set.iteration);
+}
+
 static void say_what_was_written(int all)
 {
     uint64_t records = 0, samples = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0,
@@ -321,6 +339,7 @@ static void say_what_was_written(int all)
     if (overwritten)
         vt_say(1, "VT_MODE=RING kept the last records of each thread; %llu older records of rank 0 were overwritten",
                (unsigned long long)overwritten);
+    say_iterations();
     if (vt_process_lacks_shim())
         vt_say(1,
                "MPI calls were not recorded, since the executable was linked without vtrace: use vtrace run, or link "

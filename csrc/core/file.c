@@ -216,6 +216,7 @@ static long write_chunks(struct vt_location *l, int content, struct vt_chunk **f
     struct vt_codec_context *x = vt_codec_get();
     while (!r && is_next(l, content, *first)) {
         if (*first == l->mark.chunk) void_mark(l);
+        vt_keep_written(l, *first);
         r = l->is_beyond && content != VT_DEFINITIONS ? BEYOND : write_block(fd, &end, *first, x);
         if (r == BEYOND) drop(l, *first);
         else if (r < 0) break;

@@ -67,7 +67,7 @@ enum vt_class {
 /* The functions of the unifier that write OTF2 events, see csrc/otf2_writer/transcode.c. */
 #define VT_HANDLERS(X)                                                                                                 \
     X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner) X(thinned) \
-    X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
+    X(left_out) X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)   \
     X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user) X(processor_wait) X(blocked)
 /* clang-format on */
 enum vt_reference {
@@ -257,7 +257,9 @@ enum vt_record_role {
     X(SECTION, 122, 1, USER, metric, NONE, EVENT, metric, "value")                                                     \
       /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */                                   \
     X(THINNED, 14, 1, CONTROL, NONE, NONE, NOTE, thinned, "below")                                                     \
-      /* VT_BUDGET: from here on calls of fewer ticks are only counted, in the profile; 0: none */
+      /* VT_BUDGET: from here on calls of fewer ticks are only counted, in the profile; 0: none */                    \
+    X(LEFT_OUT, 15, 1, CONTROL, NONE, NONE, NOTE, left_out, "duration")                                                \
+      /* VT_KEEP: calls in the iteration that lasted so many ticks until here are only counted, in the profile */
 /* clang-format on */
 
 /* Flags above the text's id in the site of BLOCKED: the call may wait for another process, or ends at a time. */

@@ -75,6 +75,7 @@ void vt_location_mend(struct vt_location *l)
 
 void vt_chunk_finish(struct vt_location *l)
 {
+    if (*vt_process.set.keep && l->chunk) vt_thin_last(l);
     struct vt_chunk *c = l->chunk;
     VT_SET(l->limit, NULL);
     VT_SET(l->chunk, NULL);
@@ -158,7 +159,8 @@ static int begin_chunk(struct vt_location *l)
 static uint32_t most_chunks(const struct vt_location *l)
 {
     const struct vt_settings *s = &vt_process.set;
-    if (!l->step_at || l->mark.chunk || s->max_flushes || s->slow_files) return l->quota;
+    const int waits = l->mark.chunk || (l->keep && l->keep->held);
+    if (!l->step_at || waits || s->max_flushes || s->slow_files) return l->quota;
     return l->step_at < l->quota ? l->step_at : l->quota;
 }
 
@@ -173,7 +175,8 @@ static void write_step(struct vt_location *l, int counts)
         l->round = l->quota;
         VT_SET(l->flushes, l->flushes + 1);
     }
-    if (vt_file_flush_step(l, counts ? l->round : before) < 0) vt_stop(l, VT_LOST_WRITE, 0);
+    const uint32_t most = counts ? l->round : before, ready = vt_keep_ready(l);
+    if (vt_file_flush_step(l, most < ready ? most : ready) < 0) vt_stop(l, VT_LOST_WRITE, 0);
     else vt_size_check(l);
     const uint32_t wrote = before - l->chunks;
     l->step_at = l->chunks < VT_STEP / 2 ? VT_STEP : l->chunks + VT_STEP / 2;
@@ -190,7 +193,8 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     if (!vt_location_lock(l)) return 0;
     /* with a budget that is short, chunks wait neither for thinning nor to be written: their bytes must be known */
     const int is_short = vt_process.set.budget && vt_budget_is_short();
-    if ((is_short || (l->thin && l->thin->bits)) && !l->full && vt_thin(l)) {
+    const int thins = (is_short || (l->thin && l->thin->bits)) && !l->full;
+    if ((thins || *vt_process.set.keep) && vt_thin(l)) {
         vt_location_unlock(l);
         return 1;
     }

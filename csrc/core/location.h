@@ -131,6 +131,31 @@ struct vt_thin {
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };
 
+/* The iterations of a location (VT_KEEP). A chunk may be walked several times while it fills: `start` is the state at its
+   begin, `open` at the end of the last walk. */
+#define VT_KEEP_STEPS 976u /* classes of durations (keep.c) */
+enum vt_fate { VT_UNDECIDED, VT_KEPT, VT_LEFT_OUT };
+struct vt_iteration {
+    uint64_t number, entered; /* number: from 1 */
+    uint32_t at; /* number of open calls with the iteration's; 0: no iteration is open */
+    uint32_t index; /* in fates */
+    uint32_t begin; /* words of the chunk up to the begin, with its record */
+    uint32_t lacks; /* 1: calls have been taken out */
+};
+struct vt_keep {
+    struct vt_keep_rules rules;
+    struct vt_iteration start, open;
+    uint64_t iterations, left_out; /* numbers of those that began, and that are left out */
+    uint32_t seen, changed; /* words of the chunk that were walked before; 1: further iterations are left out */
+    struct vt_chunk *held; /* full chunk with the begin of the open iteration, while that is undecided; NULL: none */
+    uint32_t held_from; /* as vt_iteration.begin, in this chunk */
+    uint32_t slow; /* first class of durations that fewer than rules.slowest reach */
+    uint64_t ended, slower; /* number of iterations with a duration, and of those from class `slow` on */
+    uint32_t durations[VT_KEEP_STEPS];
+    uint8_t fates[VT_CHUNK_WORDS / 2 +
+                  2]; /* enum vt_fate: of the iteration at `start`, and of those that begin in the chunk */
+};
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -220,6 +245,7 @@ struct vt_location {
     uint64_t counted; /* events that are in the profile */
     struct vt_thin *thin; /* thin.c; NULL: none yet */
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
+    struct vt_keep *keep; /* keep.c; NULL: none yet */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -382,11 +408,36 @@ void vt_budget_wrote(uint64_t raw, uint64_t stored);
 /* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
 void vt_budget_choose(struct vt_thin *t);
 
-/* ---- thin.c: takes the shortest calls out of a chunk, and counts them in the profile ---- */
+/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP) ---- */
+
+/* Returns 1 for the name of the region whose calls are iterations. */
+int vt_keep_is_name(const char *name);
+/* Notes that calls of a region are iterations. what: as in vt_chunk.open. */
+void vt_keep_watch(uint64_t what);
+int vt_keep_is_iteration(uint64_t what);
+/* Returns the iterations of a location; NULL: VT_KEEP is not set, or there is no memory. Requires the lock of the location. */
+struct vt_keep *vt_keep_of(struct vt_location *l);
+/* In the first walk over records: an iteration begins or ends; the walk ends. now: ticks. */
+void vt_keep_begins(struct vt_keep *k, const struct vt_iteration *i);
+void vt_keep_ends(struct vt_keep *k, const struct vt_iteration *i, uint64_t now);
+void vt_keep_judged(struct vt_keep *k, const struct vt_iteration *i, uint64_t now);
+/* The walked chunk is full. */
+void vt_keep_next_chunk(struct vt_keep *k, struct vt_chunk *c);
+/* A full chunk is written: an undecided iteration that began in it stays. */
+void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
+/* Returns the number of full chunks that are not held; UINT32_MAX: all chunks may be written. */
+uint32_t vt_keep_ready(struct vt_location *l);
+/* Defines the numbers of iterations. */
+void vt_keep_define(struct vt_location *l);
+
+/* ---- thin.c: takes calls out of a chunk, and counts them in the profile ---- */
 
 /* Thins the current chunk of the calling thread's location, if need be. Returns 1 if recording continues in the chunk. 0:
    it is still full. Requires the lock of the location. */
 int vt_thin(struct vt_location *l);
+/* Takes the calls in iterations that are left out from the current chunk, which is finished now, and from chunks that were
+   held. Requires the lock of the location. */
+void vt_thin_last(struct vt_location *l);
 /* Writes from which length on calls are recorded, if that has changed for the present chunk. */
 void vt_thin_tell(struct vt_location *l);
 /* Notes if the calls of a new region may be thinned. paradigm, role: as in OTF2. */

@@ -30,6 +30,11 @@ static _Atomic uint32_t adding; /* lock: one thread changes the table; not held 
 static _Atomic uint32_t next_slot;
 static _Atomic uint32_t generation; /* number of unloads; an unload makes the modules cached in a location invalid */
 
+/* Functions whose calls are iterations (VT_KEEP): their events have offsets from the module's first event on. */
+#define ITERATIONS 8u
+static uintptr_t iterations[ITERATIONS];
+static _Atomic uint32_t niterations;
+
 struct search {
     uintptr_t address;
     struct module found;
@@ -102,6 +107,19 @@ static VT_GENERAL_REGISTERS const struct module *known(uintptr_t address)
     return NULL;
 }
 
+static void watch(const struct module *m, uintptr_t function)
+{
+    if (function - m->start < m->size) vt_keep_watch(VT_FUNCTION | (m->slot + (uint32_t)(function - m->start)));
+}
+
+void vt_code_iteration(uintptr_t function)
+{
+    const uint32_t place = atomic_fetch_add(&niterations, 1), n = atomic_load(&module_count);
+    vt_keep_watch(function | VT_OPEN_ADDRESS); /* code without offsets */
+    if (place < ITERATIONS) VT_SET(iterations[place], function);
+    for (uint32_t i = 0; i < n; i++) watch(&modules[i], function);
+}
+
 /* Requires the lock `adding`, so that one thread at a time appends. Other threads see the module when it is complete
    and defined. */
 static const struct module *append(struct vt_location *l, struct search *s)
@@ -118,6 +136,8 @@ static const struct module *append(struct vt_location *l, struct search *s)
     modules[n].slot = slot;
     if (!define(l, &modules[n], s->path)) return NULL;
     atomic_store(&next_slot, slot + span);
+    for (uint32_t i = 0; i < atomic_load(&niterations) && i < ITERATIONS; i++)
+        watch(&modules[n], VT_READ(iterations[i]));
     atomic_store(&modules[n].live, 1);
     atomic_store_explicit(&module_count, n + 1, memory_order_release);
     return &modules[n];

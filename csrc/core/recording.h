@@ -129,6 +129,8 @@ uint32_t vt_code_known_offset(struct vt_location *l, uintptr_t address);
 /* Returns the address of a function in a loaded module; 0: none. what: offset in the code space, with other bits above
    VT_CODE_MASK. */
 uintptr_t vt_code_address(uint32_t what);
+/* Notes that calls of this function are iterations (VT_KEEP). */
+void vt_code_iteration(uintptr_t function);
 /* Call this function after dlclose: takes the unloaded modules out of the table. */
 void vt_code_forget_unloaded(void);
 /* Registers a function that runs after modules have been unloaded. */

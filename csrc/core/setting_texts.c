@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS). */
+   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS), iterations (VT_KEEP). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -127,8 +127,66 @@ void vt_setting_read_signal(int speaks, const char *name, char *into, size_t byt
     vt_text_add(&t, text);
 }
 
+#define MOST_ITERATIONS 1000000000000u
+
+/* Parses a number from 1 on, also of millionths if `millionths` is 1. Returns the text after it; NULL: there is none. */
+static const char *read_number(const char *text, int millionths, uint64_t *value)
+{
+    uint64_t unit = millionths ? VT_KEEP_ALL / 100 : 1;
+    *value = 0;
+    if (*text < '0' || *text > '9') return NULL;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if ((*value = *value * 10 + (uint64_t)(*text - '0') * unit) > MOST_ITERATIONS) return NULL;
+    if (millionths && *text == '.')
+        for (text++; *text >= '0' && *text <= '9'; text++) *value += (uint64_t)(*text - '0') * (unit /= 10);
+    return *value ? text : NULL;
+}
+
+int vt_setting_keep(const char *text, struct vt_keep_rules *rules)
+{
+    *rules = (struct vt_keep_rules){0};
+    for (;; text++) {
+        if (!strncasecmp(text, "first:", 6)) text = read_number(text + 6, 0, &rules->first);
+        else if (!strncasecmp(text, "every:", 6)) text = read_number(text + 6, 0, &rules->every);
+        else if (!strncasecmp(text, "slowest:", 8)) {
+            text = read_number(text + 8, 1, &rules->slowest);
+            if (!text || *text++ != '%' || rules->slowest > VT_KEEP_ALL) return 0;
+        } else return 0;
+        if (!text || !*text) return text != NULL;
+        if (*text != ',') return 0;
+    }
+}
+
+void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes)
+{
+    const char *text = vt_setting_text(name);
+    struct vt_keep_rules rules;
+    into[0] = 0;
+    if (!text || !*text) return;
+    if (strlen(text) >= bytes || !vt_setting_keep(text, &rules)) {
+        if (speaks)
+            vt_say(1, "%s=%.100s is not first:N, every:N, slowest:P%% or several of these: all is recorded", name,
+                   text);
+        return;
+    }
+    struct vt_text t = vt_text_into(into, bytes);
+    vt_text_add(&t, text);
+}
+
+/* VT_KEEP needs events, and the name of a region. */
+static void check_keep(struct vt_settings *set)
+{
+    if (*set->keep && set->mode == VT_MODE_TRACE && *set->iteration) return;
+    if (*set->keep && set->speaks)
+        vt_say(1, "VT_KEEP has no effect %s",
+               *set->iteration ? "with VT_MODE=RING or PROFILE" : "without VT_ITERATION");
+    if (!*set->keep && *set->iteration && set->speaks) vt_say(1, "VT_ITERATION has no effect without VT_KEEP");
+    set->keep[0] = 0;
+}
+
 void vt_setting_texts_check(struct vt_settings *set)
 {
+    check_keep(set);
     if (*set->ring_signal && set->mode == VT_MODE_TRACE && set->speaks)
         vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING or PROFILE");
     if (*set->sample_event && set->sample_clock != VT_SAMPLE_CLOCK_PERF && set->speaks)

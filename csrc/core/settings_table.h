@@ -146,6 +146,12 @@ TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "filter.md",
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
      "end of recording: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
 
+TEXT(VT_KEEP, keep, 64, KEEP, PART, "filter.md",
+     "iterations of which all is recorded: first:10, every:100, slowest:5% (of a thread), or several, separated by commas; "
+     "the calls in others are only counted", "all")
+TEXT(VT_ITERATION, iteration, 128, WORDS, NOTHING, "filter.md",
+     "with VT_KEEP: the function or user region whose calls are the iterations", "none")
+
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)
 OTHER(VT_SHIM_CACHE, NOTHING)

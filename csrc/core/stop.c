@@ -104,22 +104,23 @@ void vt_size_follow(struct vt_location *l, uint64_t now)
     else if (!l->off) l->nmissed = 0;
 }
 
-/* Bit set of the regions that VT_MAX_SIZE stops first, by id. */
-static uint8_t goes_first[VT_ID_MAX / 8 + 1];
+static void *goes_first; /* a bit for each id: the regions that VT_MAX_SIZE stops first */
 
 void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
 {
     int is_user = paradigm == VT_PARADIGM_USER || paradigm == VT_PARADIGM_COMPILER;
     int is_io = role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA;
     int is_memory = role >= VT_ROLE_ALLOCATE && role <= VT_ROLE_REALLOCATE;
-    if (is_user || (paradigm == VT_PARADIGM_NONE && (is_io || is_memory)))
-        __atomic_fetch_or(&goes_first[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+    if (!is_user && !(paradigm == VT_PARADIGM_NONE && (is_io || is_memory))) return;
+    uint8_t *bits = vt_pages_once(&goes_first, VT_ID_MAX / 8 + 1);
+    if (bits) __atomic_fetch_or(&bits[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
 }
 
 /* Returns 1 if VT_MAX_SIZE stops this record first. */
 int vt_size_goes_first(uint32_t what)
 {
     const uint32_t classes = vt_kinds[what >> 24] & VT_KIND_CLASSES, id = VT_ID(what);
-    if (classes == VT_CLASS_REGION) return VT_READ(goes_first[id / 8]) >> id % 8 & 1;
+    const uint8_t *bits = __atomic_load_n(&goes_first, __ATOMIC_ACQUIRE);
+    if (classes == VT_CLASS_REGION) return bits && VT_READ(bits[id / 8]) >> id % 8 & 1;
     return (classes & VT_CLASS_FIRST) != 0;
 }

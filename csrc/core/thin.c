@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Thins a full chunk, for VT_BUDGET: takes calls out that are shorter than a limit and contain nothing that must stay, and
-   counts them in the location's profile. The records that stay go into another chunk, of the state TAKING, which then
+/* Thins a full chunk: takes calls out that contain nothing that must stay, and counts them in the location's profile. With
+   VT_BUDGET those shorter than a limit, with VT_KEEP all in the iterations that keep.c leaves out. The records that stay go into another chunk, of the state TAKING, which then
    takes the place of the first one. One word in the head of the first chunk says after each record how far this is: a
    reader of a dead process's buffer finds each call in the profile or in a chunk. */
 #define _GNU_SOURCE
@@ -21,6 +21,11 @@ struct pass {
     uint32_t attributes; /* place of the first attribute of the next event, or NO_WORD */
     uint32_t odd; /* 1 if other records follow it */
     uint64_t before; /* time of the record before these attributes */
+    struct vt_keep *keep; /* NULL: no iterations are looked for */
+    struct vt_iteration iteration; /* the open one */
+    uint32_t leaves_out; /* 1: calls are taken out whatever their length */
+    struct vt_iteration earlier; /* the one that was open at the end of the last walk over the chunk */
+    uint32_t held_from; /* of a held chunk: the words from here on belong to an iteration that is left out */
 };
 
 /* ---- Regions ---- */
@@ -124,7 +129,7 @@ static void begin_call(struct pass *p, uint64_t what, uint32_t words)
                                                  .before = has ? p->before : p->last,
                                                  .at = has ? p->attributes : p->out,
                                                  .words = words,
-                                                 .stays = p->odd || !may_go(what)};
+                                                 .stays = p->odd || !(p->leaves_out || may_go(what))};
 }
 
 static uint32_t bits_of(uint64_t ticks) { return ticks ? 64 - (uint32_t)__builtin_clzll(ticks) : 0; }
@@ -140,6 +145,7 @@ static int count_call(struct pass *p, const struct vt_thin_call *call)
     VT_SET(row->turns, row->turns + 2);
     p->out = call->at;
     p->last = call->before;
+    p->iteration.lacks |= p->leaves_out;
     return 1;
 }
 
@@ -154,12 +160,13 @@ static void end_call(struct pass *p, const uint64_t *w, uint32_t words)
         t->words += call->words;
         if (!call->stays && bits <= VT_THIN_BITS) t->by_bits[bits] += call->words;
     }
-    const int goes = !call->stays && p->to && bits <= t->bits && count_call(p, call);
-    const int stays = call->stays || (p->to && bits <= t->bits && !goes);
+    const int is_out = p->to && (p->leaves_out || (t->bits && bits <= t->bits));
+    const int goes = !call->stays && is_out && count_call(p, call);
+    const int stays = call->stays || (is_out && !goes);
     if (!goes) keep(p, w, words);
     t->depth--;
     if (stays) pin(p);
-    if (goes) tell(p);
+    if (goes && !p->leaves_out) tell(p);
 }
 
 /* A leave also ends all calls inside its own, as in replay.c. */
@@ -178,6 +185,34 @@ static void leave(struct pass *p, uint64_t what, const uint64_t *w, uint32_t wor
     }
     pin(p);
     keep(p, w, words);
+}
+
+/* ---- Iterations ---- */
+
+static void begin_iteration(struct pass *p, uint32_t words)
+{
+    struct vt_iteration *i = &p->iteration;
+    i->at = p->t->depth;
+    i->entered = p->now;
+    i->index++;
+    i->number++;
+    i->begin = p->to ? p->out : p->in + words;
+    i->lacks = i->index == p->earlier.index ? p->earlier.lacks : 0; /* this walk may continue an earlier one */
+    top(p)->stays = 1;
+    if (!p->to) vt_keep_begins(p->keep, i);
+    else p->leaves_out = p->keep->fates[i->index] == VT_LEFT_OUT;
+}
+
+static void end_iteration(struct pass *p)
+{
+    struct vt_iteration *i = &p->iteration;
+    if (!p->to && p->in >= p->keep->seen) vt_keep_ends(p->keep, i, p->now);
+    if (p->leaves_out && i->lacks) {
+        put_head(p, (uint32_t)VT_HEAD(VT_K_LEFT_OUT, 1, 0));
+        put(p, p->now - i->entered);
+        pin(p);
+    }
+    i->at = i->lacks = p->leaves_out = 0;
 }
 
 /* ---- The pass ---- */
@@ -220,9 +255,12 @@ static void call_record(struct pass *p, enum vt_stack_effect effect, const uint6
     if (what & VT_FUNCTION) region = what & ~VT_FUNCTION_LEAVE;
     if (effect == VT_STACK_ENTER_ADDRESS || effect == VT_STACK_LEAVE_ADDRESS) region = w[1] | VT_OPEN_ADDRESS;
     if (effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS) {
+        const int begins = p->keep && !p->iteration.at && p->t->depth < VT_THIN_DEPTH && vt_keep_is_iteration(region);
         begin_call(p, region, words);
         keep(p, w, words);
+        if (begins) begin_iteration(p, words);
     } else leave(p, region, w, words);
+    if (p->t->depth < p->iteration.at) end_iteration(p);
     p->attributes = NO_WORD;
     p->odd = 0;
 }
@@ -240,6 +278,7 @@ static void step(struct pass *p, const uint64_t *w)
     else if (effect == VT_STACK_END) {
         p->t->depth = p->t->beyond = 0;
         keep(p, w, words);
+        if (p->iteration.at) end_iteration(p);
     } else call_record(p, effect, w, words);
     p->in += words;
 }
@@ -257,18 +296,46 @@ static void walk(struct pass *p)
     memset(t->by_bits, 0, sizeof t->by_bits);
     for (uint32_t i = 0; i < c->depth && i < VT_THIN_DEPTH; i++)
         t->calls[t->depth++] = (struct vt_thin_call){.what = i < c->nopen ? c->open[i] : 0, .stays = 1};
+    if (p->keep) p->iteration = p->keep->start;
+    if (p->keep && !p->earlier.index) p->iteration.lacks |= p->earlier.lacks;
+    if (p->keep && p->to) p->leaves_out = p->iteration.at && p->keep->fates[0] == VT_LEFT_OUT;
     while (p->in < n) {
+        if (p->held_from != NO_WORD) p->leaves_out = p->in >= p->held_from;
         step(p, w + p->in);
         if (!p->to) continue;
         __atomic_store_n((progress *)(void *)&c->counted, p->in | (uint64_t)p->out << 32, __ATOMIC_RELEASE);
     }
 }
 
-/* Looks at the lengths of the calls in a chunk. */
+static struct pass pass_over(struct vt_location *l, struct vt_chunk *c)
+{
+    return (struct pass){.l = l,
+                         .t = l->thin,
+                         .from = c,
+                         .now = c->ticks,
+                         .last = c->ticks,
+                         .attributes = NO_WORD,
+                         .held_from = NO_WORD};
+}
+
+static void void_mark(struct vt_location *l, const struct vt_chunk *c)
+{
+    if (l->mark.chunk != c) return;
+    l->mark.chunk = NULL; /* a rewind cannot discard counted calls */
+    l->mark.voided = 1;
+}
+
+/* Looks at the lengths of the calls in the current chunk, and decides which of its iterations stay. */
 static void look(struct vt_location *l, struct vt_chunk *c)
 {
-    struct pass p = {.l = l, .t = l->thin, .from = c, .now = c->ticks, .last = c->ticks, .attributes = NO_WORD};
+    struct pass p = pass_over(l, c);
+    struct vt_keep *k = p.keep = l->keep;
+    if (k) p.earlier = k->open;
     walk(&p);
+    if (!k) return;
+    k->changed |= p.earlier.at && k->fates[p.earlier.index] == VT_LEFT_OUT;
+    vt_keep_judged(k, &p.iteration, p.now);
+    void_mark(l, c);
 }
 
 /* Prepares the chunk that gets the records of c that stay. Returns NULL if there is no memory. */
@@ -287,50 +354,146 @@ static struct vt_chunk *begin_taking(struct vt_location *l, const struct vt_chun
     return to;
 }
 
-/* Recording continues in the chunk with the records that stay. */
-static void take_over(struct vt_location *l, struct pass *p)
+/* The chunk with the records that stay takes the place of the other one, and lasts until `last`. */
+static void take_over(struct pass *p, uint64_t last, enum vt_chunk_state state)
 {
     struct vt_chunk *c = p->from, *to = p->to;
-    p->now = l->last;
-    if (p->last != l->last) {
+    if (p->last != last) {
         put(p, VT_HEAD(VT_K_TIME, 1, 0));
-        put(p, l->last - p->last);
+        put(p, last - p->last);
     }
     uint64_t *end = vt_chunk_words(to) + p->out;
     __atomic_store_n(&to->head, (uint16_t)(uintptr_t)end, __ATOMIC_RELEASE);
     __atomic_store_n((progress *)(void *)&c->counted, p->in | (uint64_t)p->out << 32, __ATOMIC_RELEASE);
-    __atomic_store_n(&to->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
-    vt_chunk_keep(c);
-    l->spare = c;
+    __atomic_store_n(&to->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/* Takes calls out of the current chunk; recording continues in another one. Returns the words there; 0: there is no
+   memory. */
+static uint32_t take(struct vt_location *l, struct pass *p)
+{
+    struct vt_chunk *c = p->from;
+    p->profile = vt_profile_of(l);
+    p->to = p->profile ? begin_taking(l, c) : NULL;
+    if (!p->to) return 0;
+    walk(p);
+    take_over(p, l->last, VT_CHUNK_FILLING);
+    if (atomic_load(&vt_process.state) == VT_ENDED) vt_chunk_give(c); /* its thread may still store a record */
+    else {
+        vt_chunk_keep(c);
+        l->spare = c;
+    }
     l->polls.end = NULL;
-    l->cursor = end;
-    VT_SET(l->chunk, to);
-    if (l->mark.chunk != c) return;
-    l->mark.chunk = NULL; /* a rewind cannot discard counted calls */
-    l->mark.voided = 1;
+    l->cursor = vt_chunk_words(p->to) + p->out;
+    VT_SET(l->chunk, p->to);
+    void_mark(l, c);
+    return p->out;
+}
+
+/* ---- Held chunks ---- */
+
+/* Completes the head of a full chunk that has lost records of c. */
+static void count_records(struct vt_location *l, const struct vt_chunk *c, struct vt_chunk *to)
+{
+    uint64_t open[VT_OPEN_MAX];
+    const uint32_t depth = l->depth, nopen = l->nopen;
+    memcpy(open, l->open, sizeof open);
+    l->depth = c->depth;
+    memcpy(l->open, c->open, sizeof open);
+    to->used = vt_chunk_used(to);
+    vt_replay(l, to);
+    to->classes |= c->classes & VT_CLASS_NEW_CODE; /* the location knows these functions by now */
+    to->end_ticks = c->end_ticks;
+    VT_SET(l->records, l->records - c->records);
+    l->depth = depth;
+    l->nopen = nopen;
+    memcpy(l->open, open, sizeof open);
+}
+
+/* Takes the calls out of a held chunk, from word `from` on. Returns the chunk that is in its place in the list. */
+static struct vt_chunk *take_held(struct vt_location *l, struct vt_chunk *c, uint32_t from)
+{
+    struct pass p = pass_over(l, c);
+    p.held_from = from;
+    p.profile = vt_profile_of(l);
+    p.to = p.profile ? begin_taking(l, c) : NULL;
+    if (!p.to) return c;
+    walk(&p);
+    take_over(&p, c->end_ticks, VT_CHUNK_TAKING);
+    count_records(l, c, p.to);
+    VT_SET(p.to->next, c->next);
+    __atomic_store_n(&p.to->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
+    l->keep->start.lacks |= p.iteration.lacks;
+    vt_chunk_give(c);
+    return p.to;
+}
+
+/* The iteration that began in held chunks is left out. */
+static void take_all_held(struct vt_location *l, struct vt_keep *k)
+{
+    struct vt_chunk *before = NULL, *c = l->full;
+    uint32_t from = k->held_from;
+    while (c && c != k->held) {
+        before = c;
+        c = vt_chunk_next(c);
+    }
+    k->held = NULL;
+    for (; c; c = vt_chunk_next(c), from = 0) {
+        const int is_last = c == l->full_last;
+        c = take_held(l, c, from);
+        if (before) VT_SET(before->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
+        else l->full = c;
+        if (is_last) l->full_last = c;
+        before = c;
+    }
+}
+
+/* ---- The current chunk ---- */
+
+static struct vt_thin *thin_of(struct vt_location *l)
+{
+    if (!l->thin) l->thin = vt_pages_wiped(sizeof *l->thin);
+    return l->thin;
+}
+
+/* Takes out what is to be counted only. Returns the words of the chunk; 0: it is as before. */
+static uint32_t thin(struct vt_location *l, struct vt_chunk *c)
+{
+    struct vt_keep *k = vt_keep_of(l);
+    struct pass p = pass_over(l, c);
+    p.keep = k;
+    if (k) p.earlier = k->open;
+    if (!l->thin->bits || k) look(l, c);
+    if (vt_process.set.budget) vt_budget_choose(l->thin);
+    if (k && k->held && k->fates[0] == VT_LEFT_OUT) take_all_held(l, k);
+    const uint32_t words = l->thin->bits || (k && k->changed) ? take(l, &p) : 0;
+    if (!k) return words;
+    if (words) k->open = p.iteration;
+    k->seen = words ? words : c->used / 8;
+    k->changed = 0;
+    return words;
 }
 
 int vt_thin(struct vt_location *l)
 {
     struct vt_chunk *c = l->chunk;
-    if (!c || vt_process.set.mode != VT_MODE_TRACE) return 0;
-    if (!l->thin) l->thin = vt_pages_wiped(sizeof *l->thin);
-    struct vt_thin *t = l->thin;
+    struct vt_thin *t = c && vt_process.set.mode == VT_MODE_TRACE ? thin_of(l) : NULL;
     if (!t) return 0;
     c->used = vt_chunk_used(c);
     if (!t->since) t->since = vt_process.head.pair.mono;
-    if (!t->bits) look(l, c);
-    vt_budget_choose(t);
-    struct pass p = {.l = l, .t = t, .from = c, .now = c->ticks, .last = c->ticks, .attributes = NO_WORD};
-    p.profile = t->bits ? vt_profile_of(l) : NULL;
-    p.to = p.profile ? begin_taking(l, c) : NULL;
-    t->from = p.to ? t->from : 0;
-    if (!p.to) return 0;
-    walk(&p);
-    take_over(l, &p);
-    t->from = p.out <= HALF ? p.out : 0;
-    if (t->from) VT_SET(l->limit, vt_chunk_limit(p.to));
+    const uint32_t words = thin(l, c);
+    t->from = words <= HALF ? words : 0;
+    if (t->from) VT_SET(l->limit, vt_chunk_limit(l->chunk));
     return t->from != 0;
+}
+
+void vt_thin_last(struct vt_location *l)
+{
+    struct vt_keep *k = vt_keep_of(l);
+    if (!k || !thin_of(l)) return;
+    l->chunk->used = vt_chunk_used(l->chunk);
+    if (k->seen != l->chunk->used / 8) thin(l, l->chunk);
+    if (vt_chunk_used(l->chunk)) vt_keep_next_chunk(k, l->chunk);
 }
 
 void vt_thin_tell(struct vt_location *l)

@@ -162,10 +162,19 @@ static void mark(struct vt_filter_map *m, uint8_t *map, uint32_t slot, const str
     taken[slot / 8] |= bit;
 }
 
+static int is_iteration(const struct vt_names_of *f)
+{
+    int is = 0;
+    for (unsigned i = 0; i < VT_NAMES_MOST && f->names[i]; i++) is |= vt_keep_is_name(f->names[i]);
+    return is;
+}
+
 /* Returns the rule of a function. *limit: number of calls that are recorded, for VT_LIMITED. */
 static uint8_t rule_of(const struct vt_names_of *f, int64_t *limit)
 {
     uint8_t bits = vt_window_bits(f->names, VT_NAMES_MOST);
+    *limit = -1;
+    if (!bits && is_iteration(f)) return VT_SHOWN;
     int selected = vt_functions_select(f);
     *limit = bits || selected ? vt_filter_limit(f) : 0;
     return bits ? bits : *limit < 0 ? VT_SHOWN : *limit ? VT_LIMITED : VT_FILTERED;
@@ -224,6 +233,7 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
             if (!names_of(r, vt_elf_name(&r->elf, s), &f)) continue;
             struct vt_slot_rule rule = {.how = rule_of(&f, &limit), .reading = readings, .order = order_of(s)};
             rule.left = left_of(limit);
+            if (!again && is_iteration(&f)) vt_code_iteration(place);
             if (again) vt_slot_set(place, &rule);
             else mark(m, map, slot, &rule, place, taken);
             m->asks |= rule.how != VT_SHOWN && rule.how != VT_FILTERED;
@@ -585,13 +595,15 @@ void vt_filter_map_select(const char *patterns) { learn_unheard(0, 1, set_patter
 __attribute__((constructor)) static void prepare(void)
 {
     const char *spec = vt_setting_text("VT_FILTER_SPEC"), *groups = vt_setting_text("VT_GROUPS_SPEC"),
-               *depth = vt_setting_text("VT_MAX_STACK_DEPTH"), *functions = vt_setting_text("VT_FUNCTIONS");
+               *depth = vt_setting_text("VT_MAX_STACK_DEPTH"), *functions = vt_setting_text("VT_FUNCTIONS"),
+               *iteration = vt_setting_text("VT_ITERATION");
     const char *from = vt_setting_text("VT_START_AFTER"), *to = vt_setting_text("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
     vt_filter_map_prepared = 1;
     vt_levels_start();
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked_at_start, 8);
-    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !(functions && *functions) && !windows)
+    if (!(spec && *spec) && !(groups && *groups) && !(depth && *depth) && !(functions && *functions) && !windows &&
+        !(iteration && *iteration))
         return;
     /* locks need the pid; the constructor that stores it may run later */
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
@@ -602,7 +614,7 @@ __attribute__((constructor)) static void prepare(void)
     vt_groups_load();
     if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
     vt_functions_set(vt_process.set.functions);
-    if (vt_filter_load() || vt_window_watches || vt_functions_chosen()) {
+    if (vt_filter_load() || vt_window_watches || vt_functions_chosen() || *vt_process.set.keep) {
         preparing = 1;
         learn_unheard(0, 0, no_change, NULL);
         preparing = 0;

@@ -392,6 +392,15 @@ static int thinned(struct pass *p, uint64_t ticks)
     return code;
 }
 
+/* In an iteration that has ended now calls were only counted. ticks: its duration. */
+static int left_out(struct pass *p, uint64_t ticks)
+{
+    int early = 0;
+    const uint64_t t = vt_times_ns(&p->times, p->ticks, &early), began = p->ticks - ticks;
+    const uint64_t from = ticks < p->ticks ? vt_times_ns(&p->times, began, &early) : t;
+    return vt_gap_add(p, from < t ? from : t, t, VT_GAP_UNKNOWN, VT_GAP_LEFT_OUT, THINNED);
+}
+
 static int lost(struct pass *p, uint32_t why, uint64_t events)
 {
     p->result->lost += events;
@@ -424,6 +433,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_HANDLER_limit: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_HANDLER_flush: return flush(p, t, w[0]);
     case VT_HANDLER_thinned: return thinned(p, w[0]);
+    case VT_HANDLER_left_out: return left_out(p, w[0]);
     case VT_HANDLER_owner:
         p->late_wait = 0;
         count_unended(p);

@@ -213,7 +213,8 @@ struct vt_starts {
     X(RING, 10) /* overwritten by a flight recorder */                                                                 \
     X(FLUSH, 11) /* the location wrote its buffer */                                                                   \
     X(DAMAGE, 12) /* blocks are missing */                                                                             \
-    X(THINNED, 13) /* calls of less than 1 tick were only counted (VT_BUDGET); VT_GAP_THINNED + n: of less than 2^n */
+    X(LEFT_OUT, 13) /* an iteration, in which calls were only counted (VT_KEEP) */                                     \
+    X(THINNED, 14) /* calls of less than 1 tick were only counted (VT_BUDGET); VT_GAP_THINNED + n: of less than 2^n */
 enum vt_gap_reason {
 #define VT_GAP_ENUM(name, number) VT_GAP_##name = number,
     VT_GAP_REASONS(VT_GAP_ENUM)

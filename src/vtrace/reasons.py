@@ -47,9 +47,11 @@ OFF, FLUSH, OVERWRITTEN = "switched off", "flush", "overwritten"
 START_AFTER, STOP_AFTER = "VT_START_AFTER", "VT_STOP_AFTER"
 THINNED = "VT_BUDGET: calls below "
 """The start of the reason for calls that are only counted; their length follows."""
+UNKEPT = "VT_KEEP"
+"""The reason for iterations in which calls are only counted."""
 GAPS = {
     "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
-    "THINNED": THINNED,
+    "LEFT_OUT": UNKEPT, "THINNED": THINNED,
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 

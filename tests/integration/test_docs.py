@@ -244,6 +244,10 @@ TYPED = {
         "cp $DOCS/plain solver", ("solver.trace: ",),
         edits=(("-n 64", "-n 2"),),
     ),
+    ("filter.md", "VT_KEEP=slowest:5%,first:3 VT_ITERATION=iterate mpiexec -n 4 ./heat     # or vtrace run --keep,"
+     " --iteration"): Typed(
+        HEAT, ("VT_KEEP kept ", "calls only counted"), after="vtunify heat"
+    ),
     ("filter.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
         HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
     ),

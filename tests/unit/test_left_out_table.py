@@ -24,7 +24,8 @@ def test_settings_that_leave_out_during_the_whole_run() -> None:
 
 def test_settings_that_leave_out_for_a_part_of_the_run() -> None:
     assert {row[0] for row in rows() if row[6] == "part"} == {
-        "VT_BUDGET", "VT_MAX_FLUSHES", "VT_MAX_SIZE", "VT_MAX_THREADS", "VT_MODE", "VT_START_AFTER", "VT_STOP_AFTER"
+        "VT_BUDGET", "VT_KEEP", "VT_MAX_FLUSHES", "VT_MAX_SIZE", "VT_MAX_THREADS", "VT_MODE", "VT_START_AFTER",
+        "VT_STOP_AFTER",
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
 from vtrace.io.sidecar import sidecar
 from vtrace.left_out import WHOLE_RUN, left_out
-from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN, THINNED
+from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN, THINNED, UNKEPT
 
 __all__ = ["UNKNOWN", "Ledger"]
 
@@ -173,7 +173,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     lines, without_values = [], []
     rows = list(ledger.sums.records())
     for row in rows:
-        if row["reason"] == FLUSH or row["reason"].startswith(THINNED):
+        if row["reason"] == FLUSH or row["reason"].startswith((THINNED, UNKEPT)):
             continue
         where = some(row["locations"], "location")
         what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
@@ -201,17 +201,21 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
 
 
 def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int) -> list[str]:
-    """The line about calls that are only counted (VT_BUDGET)."""
+    """The line about calls that are only counted (VT_BUDGET, VT_KEEP)."""
     thinned = [row for row in rows if row["reason"].startswith(THINNED)]
-    if not thinned:
+    unkept = [row for row in rows if row["reason"] == UNKEPT]
+    if not thinned and not unkept:
         return []
-    first = min(row["first"] for row in thinned)
+    first = min(row["first"] for row in thinned + unkept)
     since = f"from {max(0, first - zero) / resolution:.6g} s on"
-    calls = sum(int(row["count"]) for row in thinned if row["count"] != UNKNOWN) // 2
-    longest = max((row["reason"].removeprefix(THINNED) for row in thinned), key=_ns)
-    kinds = _listed(thinned[0]["class"])
+    calls = sum(int(row["count"]) for row in thinned + unkept if row["count"] != UNKNOWN) // 2
+    lengths = [row["reason"].removeprefix(THINNED) for row in thinned]
+    limits = [f"shorter than {max(lengths, key=_ns)}"] if thinned else []
+    limits += ["in iterations that are left out, without communication"] if unkept else []
+    settings = ", ".join(["VT_BUDGET"] * bool(thinned) + [UNKEPT] * bool(unkept))
+    kinds = _listed((thinned + unkept)[0]["class"])
     return [
-        f"counted only (VT_BUDGET): {calls:,} calls of {kinds}, each shorter than {longest}, {since}; they are in "
+        f"counted only ({settings}): {calls:,} calls of {kinds}, each {' or '.join(limits)}, {since}; they are in "
         "tables of calls of the whole run, and in no timeline"
     ]
 

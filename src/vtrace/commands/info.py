@@ -198,6 +198,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
         ("cut", cut_line(o.vtrace)),
         ("profile", AS_PROFILE if "PROFILE" in o.vtrace else ""),
+        ("iterations", _iterations(o.vtrace.get("ITERATIONS", {}), o.vtrace.get("SETTINGS", {}))),
         ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
         ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),
@@ -208,6 +209,15 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("samples", _samples(o.vtrace.get("SAMPLES", {}), o.vtrace.get("SETTINGS", {}))),
     ]
     return [(key, value) for key, value in pairs if value]
+
+
+def _iterations(known: dict[str, int], settings: dict[str, str]) -> str:
+    if not known:
+        return ""
+    rule = settings.get("VT_KEEP", "")
+    own = ", of each thread its own" if "slowest" in rule.lower() else ""
+    kept = f"{known['all'] - known['left_out']:,} of {known['all']:,} of {settings.get('VT_ITERATION', '')}"
+    return f"{kept} in full (VT_KEEP={rule}{own}); of the others calls that communicate"
 
 
 def _ranks(missing: str | None) -> str:

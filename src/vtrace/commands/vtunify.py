@@ -318,7 +318,7 @@ def summary(written: WrittenArchive) -> str:
     if written.calls is not None and not written.events:
         what = f"a profile of {some(written.calls, 'call')}"
     if written.counted:
-        what += f", {some(written.counted, 'call')} only counted (VT_BUDGET)"
+        what += f", {some(written.counted, 'call')} only counted"
     return f"{written.archive}: {world}, {some(written.locations, 'location')}, {what}, {written.seconds:.6g} s"
 
 

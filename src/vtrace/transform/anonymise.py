@@ -183,6 +183,8 @@ def _properties(copy: Rewriter, pseudonyms: Pseudonyms) -> dict[str, Any]:
         found["CLOCKS"] = _clocks(own["CLOCKS"], pseudonyms)
     if isinstance(samples := own.get("SAMPLES"), dict):
         found["SAMPLES"] = _known(samples, ("samples", "lost", "counted", "weight_ns", "overruns"))
+    if isinstance(iterations := own.get("ITERATIONS"), dict):
+        found["ITERATIONS"] = _known(iterations, ("all", "left_out"))
     if isinstance(loops := own.get("LOOPS"), list):
         found["LOOPS"] = [
             _known(loop, _LOOP) | {"file": name("source", loop["file"]), "kind": name("loop", loop["kind"])}

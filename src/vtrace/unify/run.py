@@ -29,7 +29,7 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 class WrittenArchive(NamedTuple):
     """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker. calls: in
     the profile of a run with VT_MODE=PROFILE; None: it is no such run. counted: calls that are only counted, with
-    VT_BUDGET."""
+    VT_BUDGET or VT_KEEP."""
 
     archive: Path
     ranks: int

@@ -202,6 +202,7 @@ RECORDS: list[Shown] = [
     ("PROCESSOR_WAIT", 1, 0, [700], {"ns": 700}, "PROCESSOR_WAIT ns=700"),
     ("BLOCKED", 1, 0, [900, 40, 2], {"ns": 900, "within": 40, "site": 2}, "BLOCKED ns=900 within=40 site=2"),
     ("THINNED", 1, 0, [4096], {"below": 4096}, "THINNED below=4096"),
+    ("LEFT_OUT", 1, 0, [800], {"duration": 800}, "LEFT_OUT duration=800"),
     ("OFF", 1, 0, [], {}, "OFF"),
     ("ON", 1, 0, [], {}, "ON"),
     ("THREAD", 1, 0, [4321], {"thread": 4321}, "THREAD thread=4321"),

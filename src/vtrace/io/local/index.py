@@ -119,6 +119,7 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
     rows["address"] = np.array(offsets, np.uint64) + np.uint64(base)
     rows["form"] = CHUNK_FORM
     filling = chunks["state"] == records.CHUNK_FILLING
+    filling[list(taken)] = True  # a full chunk that was thinned has fewer records than its head states
     for name, unknown in (("records", 0), ("classes", records.CLASS_ALL), ("end_ticks", 0)):
         rows[name][filling] = unknown
     ends = chunks["head"].astype(np.uint32)

@@ -73,6 +73,9 @@ def properties(
         values["PROFILE"] = {"calls": calls}
     if (calls := calls_of(row.counted for row in rows)) is not None:
         values["COUNTED"] = {"calls": calls}
+    iterations, left_out = (sum(row.iterations[part] for row in rows) for part in (0, 1))
+    if iterations:
+        values["ITERATIONS"] = {"all": iterations, "left_out": left_out}
     if reading.samples:
         values["SAMPLES"] = samples
     if definitions.loops:

@@ -22,7 +22,7 @@ from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
 from vtrace.unify.model.process import HEAP, Process
-from vtrace.unify.model.process_definitions import ProcessDefinitions, Summary
+from vtrace.unify.model.process_definitions import ITERATIONS, ProcessDefinitions, Summary
 from vtrace.unify.model.profiles import ROW, archive_rows, calls_without_row
 from vtrace.unify.reading.incomplete_processes import IncompleteProcess, by_signal, labels, ranks_of
 
@@ -84,7 +84,9 @@ class CoverageRow:
     profile: Array | None = None
     """The profile of a location that counts in place of recording events: model.profiles.PROFILE."""
     counted: Array | None = None
-    """The calls of a location that are not among its events (VT_BUDGET), in the same form."""
+    """The calls of a location that are not among its events (VT_BUDGET, VT_KEEP), in the same form."""
+    iterations: tuple[int, int] = (0, 0)
+    """The numbers of its iterations, and of those that are left out (VT_KEEP)."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
     blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
@@ -139,6 +141,11 @@ def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
     return min(times), max([*times, *(row.end_ns for row in rows)])
 
 
+def _iterations(known: ProcessDefinitions, number: int) -> tuple[int, int]:
+    all_, _, left_out = str(known.properties.get(f"{ITERATIONS}{number}", "")).partition(" ")
+    return (int(all_), int(left_out)) if all_.isdecimal() and left_out.isdecimal() else (0, 0)
+
+
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
     """Returns the row of a process's location. result: None for a location without events."""
     known = process.definitions
@@ -168,6 +175,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         profile=archive_rows(process, number) if process.head.counts else None,
         counted=None if process.head.counts else archive_rows(process, number),
+        iterations=_iterations(known, number),
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},

@@ -25,6 +25,7 @@ from vtrace.reasons import (
     START_AFTER,
     STOP_AFTER,
     THINNED,
+    UNKEPT,
 )  # fmt: skip
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.missing_records import DAMAGE, WRITE
@@ -124,8 +125,8 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
 def _thinned(found: list[Gap], process: Process, number: int) -> list[Gap]:
     """Returns the intervals; the first of those with counted calls has the number of their events."""
     rows = process.contents.profiles.get(number)
-    first = next((i for i, gap in enumerate(found) if gap.reason.startswith(THINNED)), None)
-    found = [gap._replace(events=0) if gap.reason.startswith(THINNED) else gap for gap in found]
+    first = next((i for i, gap in enumerate(found) if gap.reason.startswith((THINNED, UNKEPT))), None)
+    found = [gap._replace(events=0) if gap.reason.startswith((THINNED, UNKEPT)) else gap for gap in found]
     if first is not None and rows is not None:
         found[first] = found[first]._replace(events=int(rows["turns"][rows["what"] != 0].sum()))
     return found

@@ -23,6 +23,8 @@ UNSAMPLED = "unsampled."
 """Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."
 """The same for counters."""
+ITERATIONS = "iterations."
+"""Prefix of properties of locations with numbers of iterations: of all, and of those that are left out (VT_KEEP)."""
 ENDED = "ended."
 """Prefix of properties with the number of the signal that ended a child; the child's process id follows."""
 LEFT_OUT = "left_out."
@@ -379,7 +381,8 @@ _TEXTS = ("texts", "call_sites", "data_sites")
 
 @lru_cache(256)
 def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED, UNCOUNTED, ENDED))}
+    of_locations = HELPER, UNSAMPLED, UNCOUNTED, ITERATIONS, ENDED
+    return {key: value for key, value in properties if not key.startswith(of_locations)}
 
 
 def _joined(own: dict[Any, Any], inherited: dict[Any, Any]) -> dict[Any, Any]:

@@ -41,6 +41,17 @@ VALUES = {
         "Most bytes of local files of a process, such as 20M, or of all, 2G/node or 2G/run: the shortest calls are "
         "then only counted; sets VT_BUDGET.",
     ),
+    "keep": (
+        "--keep",
+        "RULE,...",
+        "Record all in some iterations only, first:10, every:100 or slowest:5%, and count the calls in others; sets "
+        "VT_KEEP.",
+    ),
+    "iteration": (
+        "--iteration",
+        "NAME",
+        "With --keep: the function or user region whose calls are the iterations; sets VT_ITERATION.",
+    ),
     "sample": (
         "--sample",
         "[=N]",
@@ -125,6 +136,8 @@ class Choices:
         self.functions: str | None = None
         self.max_size: str | None = None
         self.budget: str | None = None
+        self.keep: str | None = None
+        self.iteration: str | None = None
         self.sample: str | None = None
         self.sample_clock: str | None = None
         self.counters: str | None = None

@@ -8,6 +8,7 @@ Imports little, since each rank of a job runs this module.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from vtrace.errors import UsageError, VtraceError
@@ -30,6 +31,8 @@ LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "l
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
 _SITES, _SITE_BYTES = "VT_MEMTRACE_CALLSITES", "32K"
 """The setting by which callers of allocations are recorded where functions are not, and its value."""
+_KEEP = re.compile(r"((first|every):\d+|slowest:\d+(\.\d+)?%)(,((first|every):\d+|slowest:\d+(\.\d+)?%))*")
+"""The values of --keep."""
 _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
 """Settings of a user who wants other samples, or none by default."""
 _DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
@@ -162,6 +165,13 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
         if chosen.profile_only:
             raise UsageError("--profile-only and --budget exclude each other", "leave one of them out")
         made.changes["VT_BUDGET"] = budget
+    if chosen.keep and not _KEEP.fullmatch(chosen.keep):
+        raise UsageError(f"--keep {chosen.keep} is no rule", "give first:N, every:N, slowest:P% or first:3,every:9")
+    for setting, value in (("VT_KEEP", chosen.keep), ("VT_ITERATION", chosen.iteration)):
+        if value:
+            made.changes[setting] = value
+    if chosen.keep and not (chosen.iteration or environ.get("VT_ITERATION")):
+        raise UsageError(f"--keep {chosen.keep} needs the region of the iterations", "give --iteration NAME")
     if level := chosen.section_level:
         if not (level.isascii() and level.isdigit()):
             raise UsageError(f"--section-level {level} is not a level", "give a number from 0 on")

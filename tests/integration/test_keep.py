@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_KEEP: interesting iterations stay in full, the calls in others are counted: tables of calls are those of a full
+trace, and each iteration has its begin and end."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vtrace as vtrace_api
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import prefix_of, run, unify, vtrace
+from support.oracles.check import check
+from support.readers.archive import Trace
+from support.readers.call_paths import by_name, calls
+from support.tools import environment
+
+FLAGS = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-pthread", "-DVTRACE")
+STEPS = {"VT_ITERATION": "step"}
+
+
+@pytest.fixture(scope="module")
+def program(build: Builder) -> Path:
+    return build("kept.c", flags=FLAGS)
+
+
+def recorded(program: Path, where: Path, *args: str, env: dict[str, str], **how: object) -> Path:
+    """Runs a program, and returns its archive."""
+    where.mkdir()
+    run(program, where, *args, env={"VT_PTHREAD_REUSE": "no", **env}, **how)
+    unify(where, prefix_of(program))
+    return where / f"{prefix_of(program)}.trace"
+
+
+Step = tuple[str, str]
+"""Kind and region of an event."""
+
+
+def steps(trace: Trace) -> list[list[Step]]:
+    """The enters and leaves of each location."""
+    found: dict[int, list[Step]] = {location: [] for location in trace.locations}
+    for event in trace.events:
+        if event.kind in ("Enter", "Leave"):
+            found[event.location].append((event.kind, trace.region_of(event).name))
+    return [found[location] for location in sorted(found)]
+
+
+def iterations(events: list[Step], region: str) -> Iterator[tuple[int, int]]:
+    """The places of the first and the last event of each iteration: an outermost call of the region."""
+    depth = begin = 0
+    for at, (kind, name) in enumerate(events):
+        if name == region and kind == "Enter":
+            begin = begin if depth else at
+            depth += 1
+        elif name == region:
+            depth -= 1
+            if not depth:
+                yield begin, at
+
+
+def without(events: list[Step], region: str, keeps: Callable[[int], bool]) -> list[Step]:
+    """The events that stay."""
+    out = set[int]()
+    for number, (begin, end) in enumerate(iterations(events, region), 1):
+        if not keeps(number):
+            out.update(range(begin + 1, end))
+    return [event for at, event in enumerate(events) if at not in out]
+
+
+def by_number(number: int) -> bool:
+    """The rule first:2,every:5."""
+    return number <= 2 or number % 5 == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "region"),
+    [
+        ("function", "step"),
+        ("user", "turn"),
+        ("threads", "step"),
+        ("forks", "step"),
+        ("nested", "step"),
+        ("jump", "turn"),
+    ],
+)
+def test_events(program: Path, tmp_path: Path, how: str, region: str) -> None:
+    args, env = (how, "12", "0"), {"VT_ITERATION": region, "VT_KEEP": "first:2,every:5"}
+    archives = [recorded(program, tmp_path / name, *args, env=each) for name, each in (("full", {}), ("kept", env))]
+    full, kept = (steps(check(archive)) for archive in archives)
+    assert kept == [without(events, region, by_number) for events in full]
+    assert kept != full
+    assert calls(archives[0]) == calls(archives[1])
+
+
+@pytest.mark.parametrize(("turns", "keep"), [("3000", "every:500"), ("3000", "slowest:2%,first:3")])
+def test_calls_and_times(program: Path, tmp_path: Path, turns: str, keep: str) -> None:
+    """The records of each thread fill several chunks."""
+    env = {**STEPS, "VT_KEEP": keep}
+    args = "threads", turns, "0"
+    archive = recorded(program, tmp_path / "kept", *args, env=env)
+    check(archive)
+    expected = recorded(program, tmp_path / "full", *args, env={})
+    assert calls(archive) == calls(expected)
+    trace = vtrace_api.open(archive)
+    assert int(trace.locations["events"].sum()) < int(vtrace_api.open(expected).locations["events"].sum()) / 2
+    numbers = trace.profile()
+    for location in range(1, 4):
+        own = numbers["location"] == location
+        outermost = trace.regions["name"][numbers["region"]] == "repeat"
+        whole = int(numbers["inclusive"][own & outermost][0])
+        assert int(numbers["exclusive"][own].sum()) == pytest.approx(whole, abs=1000)
+    assert (numbers["exclusive"] >= 0).all()
+
+
+def step_of(ticks: int) -> int:
+    return ticks if ticks < 16 else (ticks.bit_length() - 4) * 16 + (ticks >> ticks.bit_length() - 5) % 16
+
+
+def slowest(durations: list[int], share: float) -> list[bool]:
+    """Which iterations stay: fewer than the share of those before, and this one, lasted as long."""
+    found = list[bool]()
+    for number, ticks in enumerate(durations):
+        as_long = sum(step_of(before) >= step_of(ticks) for before in durations[:number])
+        found.append(as_long < share * (number + 1))
+    return found
+
+
+@pytest.mark.parametrize(("turns", "middles"), [(60, 4), (12, 2000)])
+def test_slowest(program: Path, tmp_path: Path, turns: int, middles: int) -> None:
+    """An iteration of 2000 calls fills 3 chunks, which wait until it ends."""
+    run(program, tmp_path, "function", str(turns), "5", str(middles), env={**STEPS, "VT_KEEP": "slowest:10%"})
+    shown = vtrace(tmp_path, "dump", "kept", "--json").stdout.splitlines()
+    rows = [row for row in map(json.loads, shown) if row.get("kind") in ("FUNCTION_ENTER", "FUNCTION_LEAVE")]
+    events = [("Enter" if row["kind"] == "FUNCTION_ENTER" else "Leave", str(row["name"])) for row in rows]
+    places = list(iterations(events, "step"))
+    durations = [int(rows[end]["ticks"]) - int(rows[begin]["ticks"]) for begin, end in places]
+    assert len(durations) == turns
+    assert [end - begin + 1 == 2 + 2 * 5 * middles for begin, end in places] == slowest(durations, 0.1)
+    unify(tmp_path, "kept")
+    assert by_name(calls(tmp_path / "kept.trace"))["tiny"] == turns * 4 * middles
+
+
+def test_messages(mpi: Mpi, tmp_path: Path) -> None:
+    """Calls that communicate stay, on all ranks."""
+    program = mpi.build("mpi_flood.c")
+    how = {"launch": [*mpi.launch, "-n", "2"]}
+    env = {**mpi.env, "VT_ITERATION": "round_trip", "VT_KEEP": "every:10"}
+    archive = recorded(program, tmp_path / "kept", "30", "50", env=env, **how)
+    expected = recorded(program, tmp_path / "full", "30", "50", env=dict(mpi.env), **how)
+    assert calls(archive) == calls(expected)
+    kept, full = check(archive), check(expected)
+    assert kept.calls()["work"] == 2 * 3 * 50
+    assert kept.calls()["MPI_Sendrecv"] == full.calls()["MPI_Sendrecv"] == 2 * 30
+    for kind in ("MpiSend", "MpiRecv"):
+        assert kept.kinds()[kind] == full.kinds()[kind]
+
+
+@pytest.mark.parametrize("keep", ["every:100", "slowest:1%"])
+def test_kills(program: Path, tmp_path: Path, keep: str) -> None:
+    """Also while chunks wait for the end of an iteration, or are thinned."""
+    chance = random.Random(38)
+    for middles in ("4", "3000"):
+        where = tmp_path / middles
+        where.mkdir()
+        env = environment({**STEPS, "VT_KEEP": keep, "VT_BUFFER_SIZE": "2M"})
+        process = subprocess.Popen([program, "forever", "1000", "0", middles], cwd=where, env=env)
+        while not list(where.glob("*.buffer")):
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        made = struct.unpack("<3Q", (where / "counts").read_bytes()[:24])
+        unify(where, "kept")
+        check(where / "kept.trace")
+        found = by_name(calls(where / "kept.trace"))
+        # a call counts before it runs, and the process may be killed between the two
+        for name, count in zip(("tiny", "middle", "step"), made, strict=True):
+            assert abs(found[name] - count) <= 1
+
+
+def test_what_users_see(program: Path, tmp_path: Path) -> None:
+    words = ("run", "--keep", "every:10", "--iteration", "step", "--no-unify", "-o", "kept", str(program))
+    vtrace(tmp_path, *words, "function", "40", "0")
+    unify(tmp_path, "kept")
+    archive = tmp_path / "kept.trace"
+    for name in ("summary", "profile", "diagnose"):
+        assert "counted only (VT_KEEP): 720 calls " in " ".join(vtrace(tmp_path, name, archive).stdout.split()), name
+    shown = vtrace(tmp_path, "info", archive).stdout
+    assert "4 of 40 of step in full (VT_KEEP=every:10); of the others calls that communicate" in shown
+    assert "no event lost" in shown
+    trace = vtrace_api.open(archive)
+    assert trace.vtrace["ITERATIONS"] == {"all": 40, "left_out": 36}
+    assert np.count_nonzero(trace.ledger.intervals["reason"] == "VT_KEEP") == 36
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"VT_KEEP": "every:0", "VT_ITERATION": "step"}, "VT_KEEP=every:0 is not first:N, every:N, slowest"),
+        ({"VT_KEEP": "slowest:101%", "VT_ITERATION": "step"}, "VT_KEEP=slowest:101% is not "),
+        ({"VT_KEEP": "every:2"}, "VT_KEEP has no effect without VT_ITERATION"),
+        ({"VT_ITERATION": "step"}, "VT_ITERATION has no effect without VT_KEEP"),
+        ({"VT_KEEP": "every:2", "VT_ITERATION": "step", "VT_MODE": "RING"}, "VT_KEEP has no effect with VT_MODE="),
+        ({"VT_KEEP": "every:2", "VT_ITERATION": "stop"}, "VT_ITERATION=stop has no calls: all is recorded"),
+    ],
+)
+def test_bad_settings(program: Path, tmp_path: Path, env: dict[str, str], words: str) -> None:
+    assert words in run(program, tmp_path, "function", "4", "0", env=env).stderr
+    unify(tmp_path, "kept")
+    assert check(tmp_path / "kept.trace").calls()["tiny"] == 4 * 16
+
+
+@pytest.mark.parametrize("words", [("--keep", "often", "--iteration", "step"), ("--keep", "every:2")])
+def test_bad_options(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = vtrace(tmp_path, "run", *words, "true", check=False)
+    assert done.returncode == 2
+    assert "--keep" in done.stderr
