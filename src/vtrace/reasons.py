@@ -47,6 +47,13 @@ OFF, FLUSH, OVERWRITTEN = "switched off", "flush", "overwritten"
 START_AFTER, STOP_AFTER = "VT_START_AFTER", "VT_STOP_AFTER"
 THINNED = "VT_BUDGET: calls below "
 """The start of the reason for calls that are only counted; their length follows."""
+OVERHEAD = "VT_BUDGET: without "
+"""The start of the reason for functions that are left out, since recording took too much time; their names follow."""
+EXCEEDED = "VT_BUDGET: recording takes "
+"""The start of the reason for time that recording takes beyond VT_BUDGET, since no function can be left out; the part
+of a thread's time follows."""
+NOT_LOST = (THINNED, OVERHEAD, EXCEEDED)
+"""Starts of the reasons for calls that VT_BUDGET leaves out of the events."""
 GAPS = {
     "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
     "THINNED": THINNED,
