@@ -184,10 +184,10 @@ static void write_step(struct vt_location *l, int counts)
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - begin));
 }
 
-/* Begins the next chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
+/* Begins the next chunk, as next_chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
    no memory, full chunks are written first. The caller has set the busy word. *flushed: ticks when a flush began;
    unchanged if there was none. */
-static int next_chunk(struct vt_location *l, uint64_t *flushed)
+static int replace_chunk(struct vt_location *l, uint64_t *flushed)
 {
     vt_location_create_buffer();
     if (!vt_location_lock(l)) return 0;
@@ -214,6 +214,15 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     vt_location_unlock(l);
 out:
     if (!has && atomic_load(&vt_process.state) == VT_ON) vt_stop(l, VT_LOST_MEMORY, 0);
+    return has;
+}
+
+static int next_chunk(struct vt_location *l, uint64_t *flushed)
+{
+    const int is_followed = vt_process.set.overhead && l == vt_own_location;
+    if (is_followed) vt_overhead_look(l);
+    const int has = replace_chunk(l, flushed);
+    if (is_followed) vt_overhead_worked(l);
     return has;
 }
 
@@ -317,7 +326,8 @@ void vt_stay_off(struct vt_location *l)
     int full = (int)atomic_load_explicit(&vt_process.full, memory_order_relaxed);
     /* l->off: another thread may switch recording on between this location's OFF and here, and its change of the limit is
        then overwritten */
-    if (VT_UNLIKELY(off || l->off || full || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
+    const int asks = (int)atomic_load_explicit(&vt_overhead_asks, memory_order_relaxed);
+    if (VT_UNLIKELY(off || l->off || full || asks || vt_ring_is_asked(l))) VT_SET(l->limit, NULL);
 }
 
 void vt_location_flushed(struct vt_location *l)

@@ -156,6 +156,13 @@ struct vt_keep {
                   2]; /* enum vt_fate: of the iteration at `start`, and of those that begin in the chunk */
 };
 
+/* The time that recording takes in a location (VT_BUDGET=...,N%), in ns of CPU time. */
+struct vt_overhead {
+    uint32_t thread, from; /* id of the location's present thread; from: words of the current chunk that are counted */
+    uint64_t cpu, words; /* CPU time of the thread at the last look; words recorded */
+    double spent, credit; /* in all; what recording may still take */
+};
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -246,6 +253,7 @@ struct vt_location {
     struct vt_thin *thin; /* thin.c; NULL: none yet */
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
     struct vt_keep *keep; /* keep.c; NULL: none yet */
+    struct vt_overhead overhead; /* overhead.c */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -429,6 +437,27 @@ void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
 uint32_t vt_keep_ready(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
+
+/* ---- overhead.c: the part of a thread's time that recording may take (VT_BUDGET=...,N%) ---- */
+
+/* A choice: functions to leave out from now on, or to record again. */
+struct vt_left_out {
+    const uint32_t *out; /* offsets in the code space of functions that are left out */
+    uint32_t first, last; /* those of the choice; the ones below `first` are left out before and after it */
+    uint32_t location, part; /* of the thread that is beyond its part; part of its time that recording took, in % */
+    int returns; /* 1: the functions are recorded again */
+    uint64_t begun; /* CPU time of the thread that switches the functions, when it began */
+};
+/* Not 0: a choice waits for a thread that switches functions. */
+extern _Atomic uint32_t vt_overhead_asks;
+/* Measures the cost of a record, at the start of a process. */
+void vt_overhead_start(void);
+/* Look at the time of the calling thread, whose location is l: before other work than recording, and after it. */
+void vt_overhead_look(struct vt_location *l);
+void vt_overhead_worked(struct vt_location *l);
+/* Returns 1 if the calling thread has to switch functions, and then to call vt_overhead_done. */
+int vt_overhead_take(struct vt_left_out *taken);
+void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
 
 /* ---- thin.c: takes calls out of a chunk, and counts them in the profile ---- */
 

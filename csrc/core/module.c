@@ -114,7 +114,10 @@ static void watch(const struct module *m, uintptr_t function)
 
 void vt_code_iteration(uintptr_t function)
 {
-    const uint32_t place = atomic_fetch_add(&niterations, 1), n = atomic_load(&module_count);
+    const uint32_t before = atomic_load(&niterations), n = atomic_load(&module_count);
+    for (uint32_t i = 0; i < before && i < ITERATIONS; i++)
+        if (VT_READ(iterations[i]) == function) return;
+    const uint32_t place = atomic_fetch_add(&niterations, 1);
     vt_keep_watch(function | VT_OPEN_ADDRESS); /* code without offsets */
     if (place < ITERATIONS) VT_SET(iterations[place], function);
     for (uint32_t i = 0; i < n; i++) watch(&modules[i], function);

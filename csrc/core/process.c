@@ -176,6 +176,7 @@ static int start(const struct vt_file *parent)
         if (vt_process.set.processor_wait) vt_thread_waits_start();
     }
     new_head();
+    vt_overhead_start();
     if (parent) inherit(parent);
     if (vt_process.set.mode == VT_MODE_PROFILE) vt_process.head.forked |= VT_COUNTS;
     if (first) vt_window_start(loaded - (uint64_t)vt_clock_shift);

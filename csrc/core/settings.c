@@ -118,20 +118,40 @@ static int parse_word(const char *text, enum setting_type type, uint64_t *value)
     return 0;
 }
 
-/* Parses SIZE, SIZE/process, SIZE/node or SIZE/run: the share of a process. */
-static int parse_budget(const char *text, uint64_t *value)
+/* Parses a percentage such as 3% or 0.5%. *part: in VT_OVERHEAD_UNIT; 0: no such percentage. */
+static void parse_percent(const char *text, uint64_t *part)
+{
+    uint64_t whole = 0, hundredths = 0, unit = 10;
+    *part = 0;
+    if (*text < '0' || *text > '9') return;
+    for (; *text >= '0' && *text <= '9' && whole <= 100; text++) whole = whole * 10 + (uint64_t)(*text - '0');
+    if (*text == '.')
+        for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10) hundredths += unit * (uint64_t)(*text - '0');
+    whole = whole * 100 + hundredths;
+    if (text[0] == '%' && !text[1] && whole <= VT_OVERHEAD_UNIT) *part = whole;
+}
+
+/* Parses SIZE, SIZE/process, SIZE/node or SIZE/run: the share of a process; N% or SIZE,N%. *overhead: as in struct
+   vt_settings. */
+static int parse_budget(const char *text, uint64_t *value, uint64_t *overhead)
 {
     char size[32];
-    const char *unit = strchr(text, '/');
+    const char *comma = strchr(text, ','), *percent = comma ? comma + 1 : text;
+    *overhead = 0;
+    if (strchr(percent, '%')) parse_percent(percent, overhead);
+    if ((comma || strchr(percent, '%')) && !*overhead) return 0;
+    if (*overhead && !comma) return 1;
     struct vt_text t = vt_text_into(size, sizeof size);
     vt_text_add(&t, text);
-    if (unit && (size_t)(unit - text) < sizeof size) size[unit - text] = 0;
+    if (comma && (size_t)(comma - text) < sizeof size) size[comma - text] = 0;
+    char *unit = strchr(size, '/');
+    if (unit) *unit++ = 0;
     if (!parse_number(size, 1, value)) return 0;
-    if (!unit || !strcmp(unit, "/process")) return 1;
-    const int by_node = !strcmp(unit, "/node");
+    if (!unit || !strcmp(unit, "process")) return 1;
+    const int by_node = !strcmp(unit, "node");
     const uint64_t n = by_node ? vt_launcher_processes() : vt_launcher_ranks();
     if (n) *value /= n;
-    return by_node || !strcmp(unit, "/run");
+    return by_node || !strcmp(unit, "run");
 }
 
 static int parse(const char *text, enum setting_type type, uint64_t *value)
@@ -139,7 +159,6 @@ static int parse(const char *text, enum setting_type type, uint64_t *value)
     if (has_words(type)) return parse_word(text, type, value);
     if (type == YESNO) return parse_yesno(text, value);
     if (type == RATE) return vt_setting_rate(text, value);
-    if (type == BUDGET) return parse_budget(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
 }
 
@@ -159,6 +178,20 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
         vt_text_dec(&t, v >> 10 * unit);
         vt_text_add(&t, unit == 3 ? "G" : unit == 2 ? "M" : unit == 1 ? "K" : "");
     }
+}
+
+/* Adds the percentage of VT_BUDGET to its size; 0: there is no size. */
+static void show_overhead(char *into, size_t bytes, const struct vt_settings *set)
+{
+    const size_t begin = set->budget ? strlen(into) : 0;
+    struct vt_text t = vt_text_into(into + begin, bytes - begin);
+    vt_text_add(&t, begin ? "," : "");
+    vt_text_dec(&t, set->overhead / 100);
+    if (set->overhead % 100) {
+        vt_text_add(&t, set->overhead % 100 < 10 ? ".0" : ".");
+        vt_text_dec(&t, set->overhead % 10 ? set->overhead % 100 : set->overhead % 100 / 10);
+    }
+    vt_text_add(&t, "%");
 }
 
 void vt_settings_show_size(char *into, size_t bytes, uint64_t size)
@@ -193,7 +226,8 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           [BARRIER] = "before, after, both or no",
                                           [ROUTINES] = "all, fapp or collection",
                                           [RATE] = "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
-                                          [BUDGET] = "a size in bytes, K, M or G, also SIZE/node or SIZE/run",
+                                          [BUDGET] =
+                                              "a size in bytes, K, M or G, also SIZE/node or SIZE/run; N%; or SIZE,N%",
                                           [SAMPLECLOCK] = "cpu, wall or perf"};
     const char *text = vt_setting_text(s->name);
     uint64_t v = s->standard;
@@ -201,7 +235,8 @@ static void read_one(struct vt_settings *set, const struct setting *s)
     *field(set, s) = v;
     if (!text || !*text) return;
     show_range(range, sizeof range, s);
-    if (!parse(text, s->type, &v)) {
+    if (s->type == BUDGET ? !parse_budget(text, &v, &set->overhead) : !parse(text, s->type, &v)) {
+        if (s->type == BUDGET) set->overhead = 0;
         show(used, sizeof used, s, s->standard);
         if (set->speaks) vt_say(1, "%s=%.100s is not %s%s: %s is used", s->name, text, allowed[s->type], range, used);
         return;
@@ -295,11 +330,11 @@ void vt_settings_read(struct vt_settings *set)
         set->sample_period = set->memtrace_callsites = 0;
         set->mpi_polls = 1;
     }
-    if (set->mode != VT_MODE_TRACE && set->budget) {
+    if (set->mode != VT_MODE_TRACE && (set->budget || set->overhead)) {
         if (set->speaks)
             vt_say(1, "VT_BUDGET has no effect with VT_MODE=%s: its size is that of the buffer or of the profile",
                    words[MODE][set->mode]);
-        set->budget = 0;
+        set->budget = set->overhead = 0;
     }
     if (set->budget && set->profile_size > set->budget / PROFILE_SHARE) set->profile_size = set->budget / PROFILE_SHARE;
     if (set->mode != VT_MODE_TRACE && set->sync_flush) {
@@ -358,6 +393,7 @@ static const char *value_of(struct vt_settings *set, const struct setting *s, ch
 {
     if (s->bytes) return (char *)set + s->offset;
     show(into, bytes, s, *field(set, s));
+    if (s->type == BUDGET && set->overhead) show_overhead(into, bytes, set);
     return into;
 }
 

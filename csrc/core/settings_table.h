@@ -34,7 +34,9 @@ NUMBER(VT_MAX_SIZE, max_size, SIZE, 0, 1, UINT64_MAX / 2, PART, "",
        "0: 1G, at most the process's share of 10G and of a tenth of the free space")
 NUMBER(VT_BUDGET, budget, BUDGET, 0, MIB, UINT64_MAX / 2, PART, "filter.md",
        "most bytes of local files of a process (20M), or of all processes of the node or run (2G/node, 2G/run): the "
-       "shortest calls are then only counted", "0: VT_MAX_SIZE alone")
+       "shortest calls are then only counted; most time of recording (3%, or 20M,3%): the functions that are called most "
+       "are then left out",
+       "0: VT_MAX_SIZE alone")
 NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_STAT, PART, "filter.md",
        "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end; PROFILE (or STAT): no events, "
        "calls and times by call path")

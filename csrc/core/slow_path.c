@@ -89,7 +89,10 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     int changes = l->off || l->size || atomic_load_explicit(&vt_process.off, memory_order_relaxed);
     if (changes) vt_put_switched(l, words, n, now);
     else {
-        if ((now - l->last) >> VT_WAIT_TICKS && now > l->last) ask_wait(l);
+        if ((now - l->last) >> VT_WAIT_TICKS && now > l->last) {
+            ask_wait(l);
+            if (vt_process.set.overhead && l == vt_own_location) vt_overhead_look(l);
+        }
         vt_put_record(l, words, n, now);
     }
     vt_stay_off(l);

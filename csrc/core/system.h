@@ -53,9 +53,11 @@ struct vt_settings {
     uint32_t unique; /* VT_FILE_UNIQUE: 0 for no, a number, or VT_UNIQUE_YES */
     uint32_t count; /* number after the prefix; 0: none */
     char base[256]; /* prefix without the number */
+    uint64_t overhead; /* VT_BUDGET: part of a thread's time that recording may take, in VT_OVERHEAD_UNIT; 0: any */
     uint32_t slow_files; /* 1: gdir is on a network file system, where to open and close a file takes milliseconds */
 };
 
+#define VT_OVERHEAD_UNIT 10000u
 #define VT_UNIQUE_YES UINT32_MAX
 #define VT_COUNT_MOST 999999u
 

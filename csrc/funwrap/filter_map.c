@@ -22,6 +22,7 @@
 #define HOOK_INSIDE "vt_inside" /* csrc/hooks refers to this symbol; its hooks are not dynamic symbols */
 #define AHEAD 8 /* symbols between a prefetch and its use */
 #define NO_PLACE UINT32_MAX
+#define VT_UNNAMED 255 /* no rule */
 
 struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
 _Atomic uint32_t vt_filter_maps_known;
@@ -30,6 +31,7 @@ int vt_filter_map_prepared;
 
 static uint64_t blocked_at_start; /* signal mask */
 static int functions_read; /* 1: a module with functions that can be recorded was read */
+static int has_name_rules; /* 1: the names of functions decide */
 static int preparing; /* 1: the program's own code does not run yet */
 static _Atomic uint32_t learning; /* lock: one thread appends to the table */
 
@@ -214,12 +216,29 @@ static uint64_t order_of(const ElfW(Sym) * s)
     return rank << 32 | s->st_name;
 }
 
+/* Returns the rule of a symbol's function, as rule_of; 0: it has no usable name. */
+static uint8_t rule_of_symbol(struct reading *r, const ElfW(Sym) * s, uintptr_t place, int64_t *limit)
+{
+    struct vt_names_of f;
+    const char *name = vt_elf_name(&r->elf, s);
+    if (vt_is_left_out(place, name, order_of(s))) {
+        *limit = 0;
+        return VT_FILTERED;
+    }
+    if (!has_name_rules) {
+        *limit = -1;
+        return VT_SHOWN;
+    }
+    if (!names_of(r, name, &f)) return VT_UNNAMED;
+    if (is_iteration(&f)) vt_code_iteration(place);
+    return rule_of(&f, limit);
+}
+
 static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
 {
     static uint32_t readings; /* protected by `learning` */
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
-    struct vt_names_of f;
     readings++;
     /* second pass: adds the functions that came before their byte became VT_SHARED */
     for (int again = 0; taken && again < 2; again++)
@@ -230,10 +249,10 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
             int64_t limit;
             if (r->places[i] == NO_PLACE || (again && map[slot] != VT_SHARED)) continue;
             if (s->st_size < 16 && place == r->bias + s->st_value) continue; /* too small to contain hooks */
-            if (!names_of(r, vt_elf_name(&r->elf, s), &f)) continue;
-            struct vt_slot_rule rule = {.how = rule_of(&f, &limit), .reading = readings, .order = order_of(s)};
+            const uint8_t how = rule_of_symbol(r, s, place, &limit);
+            if (how == VT_UNNAMED) continue;
+            struct vt_slot_rule rule = {.how = how, .reading = readings, .order = order_of(s)};
             rule.left = left_of(limit);
-            if (!again && is_iteration(&f)) vt_code_iteration(place);
             if (again) vt_slot_set(place, &rule);
             else mark(m, map, slot, &rule, place, taken);
             m->asks |= rule.how != VT_SHOWN && rule.how != VT_FILTERED;
@@ -449,6 +468,7 @@ static void learn(uintptr_t address)
         read_module(&r, &m, w.modules[i].path);
         if (!m.code.map && address) m.code.map = vt_pages(m.code.bytes / 16 + 1);
         if (m.code.map && !while_loaded(&r, &m, use_rules)) drop(&m);
+        vt_left_out_names();
         end_reading(&r);
     }
     VT_SYS2(munmap, w.modules, bytes);
@@ -579,14 +599,26 @@ static void after_fork(void)
     vt_unlock(&learning, &mask);
 }
 
-static void set_patterns(const char *patterns)
+/* The rules change while the program runs. */
+static void use_filter(const char *unused)
 {
     static int prepared; /* protected by `learning` */
+    (void)unused;
     if (!prepared) pthread_atfork(before_fork, after_fork, after_fork);
     prepared = 1;
-    if (!vt_functions_set(patterns)) vt_warn("no memory for the functions to select: all are recorded");
     vt_function_rules |= VT_RULES_FILTER;
 }
+
+static void set_patterns(const char *patterns)
+{
+    if (!vt_functions_set(patterns)) vt_warn("no memory for the functions to select: all are recorded");
+    has_name_rules = 1;
+    use_filter(NULL);
+}
+
+int vt_filter_map_may_read(void) { return !may_be_handler(); }
+
+void vt_filter_map_again(uintptr_t code) { learn_unheard(code, 1, use_filter, NULL); }
 
 void vt_filter_map_select(const char *patterns) { learn_unheard(0, 1, set_patterns, patterns); }
 
@@ -615,6 +647,7 @@ __attribute__((constructor)) static void prepare(void)
     if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
     vt_functions_set(vt_process.set.functions);
     if (vt_filter_load() || vt_window_watches || vt_functions_chosen() || *vt_process.set.keep) {
+        has_name_rules = 1;
         preparing = 1;
         learn_unheard(0, 0, no_change, NULL);
         preparing = 0;

@@ -28,6 +28,7 @@ static __attribute__((noinline, cold)) void record_slow(uintptr_t function, uint
     else words[0] |= offset;
     vt_put(l, words, offset == VT_CODE_UNKNOWN ? 2 : 1, now);
     vt_busy_end(l);
+    vt_after_function(l);
 }
 
 static inline __attribute__((always_inline)) void record(uintptr_t function, uint32_t leave)

@@ -5,7 +5,7 @@
      sled_return.c returns without sleds, core/frames.c the open calls, landing.c their ends by longjmp and exceptions;
      patch.c finds and switches sleds, xray.c those of clang, foreign.c those of programs compiled without vtrace-cc.
    - Both: filter_map.c has the rules of each module, shared_slots.c those of close neighbours, levels.c the stack of
-     recorded functions.
+     recorded functions, left_out.c those that are left out for a time.
 
    filter_map.c owns vt_filter_maps and its other variables. In this folder these rules always hold:
    - vt_function_rules is 0 if every function is recorded. The hooks then read no rule.
@@ -75,12 +75,18 @@ uint8_t vt_filter_map_learn(uintptr_t function);
 struct vt_filter_map *vt_filter_map_of(uintptr_t code);
 /* Reads the module that contains the address, again if it was read before. Returns 0 in a signal handler. */
 int vt_filter_map_read(uintptr_t code);
+/* Returns 1 if the calling thread may read modules: it is not in a signal handler. */
+int vt_filter_map_may_read(void);
+/* Reads the module that contains the address again, after the functions that are left out have changed. */
+void vt_filter_map_again(uintptr_t code);
 /* Replaces the patterns of VT_FUNCTIONS, and applies the new ones to all modules. */
 void vt_filter_map_select(const char *patterns);
 /* Returns the rule of a function whose byte is VT_SHARED. */
 uint8_t vt_filter_map_shared(uintptr_t function);
 /* Returns 1 if one more call of a function with a limit is recorded. */
 int vt_filter_map_take(uintptr_t function);
+/* Makes the hooks in all modules apply the rules from now on. */
+void vt_hooks_apply_rules(void);
 /* Like vt_passes, for functions outside the first two modules. */
 int vt_passes_else(uintptr_t function, int leaves);
 /* The hooks: vt_hook_* apply the rules, vt_record_* do not. site: address of the call, not used. */
@@ -118,6 +124,26 @@ static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, i
     if (how == VT_FILTERED) return 0;
     if (how == VT_SHOWN && VT_LIKELY(!(vt_function_rules & VT_RULES_DEPTH))) return 1;
     return vt_levels_pass(function, leaves, how);
+}
+
+/* ---- left_out.c: functions that are left out since recording takes too much time (VT_BUDGET=...,N%) ---- */
+
+/* Returns 1 if the function that is recorded by the address `place` is left out. name, order: of its symbol, as in struct
+   vt_slot_rule; filter_map.c calls this function and the next one while it reads a module. */
+int vt_is_left_out(uintptr_t place, const char *name, uint64_t order);
+/* Notes the names while the module's file is mapped. */
+void vt_left_out_names(void);
+/* Switches functions, after an event of a function. l: result of vt_location_to_record. */
+void vt_switch_functions(struct vt_location *l);
+
+/* Not 0: leaves are still on, since calls of their functions were open when the functions were switched off. */
+extern _Atomic uint32_t vt_patch_waits;
+/* Switches functions if that is due. */
+static inline void vt_after_function(struct vt_location *l)
+{
+    if (VT_UNLIKELY(atomic_load_explicit(&vt_overhead_asks, memory_order_relaxed) ||
+                    atomic_load_explicit(&vt_patch_waits, memory_order_relaxed)))
+        vt_switch_functions(l);
 }
 
 /* ---- shared_slots.c ---- */
@@ -285,6 +311,8 @@ int vt_patch_apply(struct vt_patch *p);
 int vt_patch_protect(uintptr_t start, uintptr_t bytes, int writable);
 /* All processors see the changes made so far before the next ones. */
 void vt_patch_settle(void);
+/* Switches those leaves off whose functions have no open call any more (vt_patch_waits). */
+void vt_patch_retry(void);
 /* Switches the first sled of a function off. Safe in signal handlers. */
 void vt_patch_enter_off(uintptr_t place);
 

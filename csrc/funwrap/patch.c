@@ -13,7 +13,11 @@
 
 enum { CORE_SYNC = 32, REGISTER_CORE_SYNC = 64 }; /* commands of membarrier */
 
+#define EVENTS_THAT_TRY 64 /* events of any thread after a change that try to switch the leaves of open calls off */
+
 static _Atomic uint32_t patching; /* lock: one thread changes the protection of pages */
+static struct vt_patch_list waiting; /* leaves to switch off when no call of their function is open; with `patching` */
+_Atomic uint32_t vt_patch_waits;
 
 uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
@@ -21,7 +25,7 @@ uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_
     return sled ? vt_sled_place(sled, sleds->on_enter) : 0;
 }
 
-/* Returns 0 if there is no memory. */
+/* Returns 0 if there is no memory. at: address of a sled. */
 static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place)
 {
     if (l->n == l->room) {
@@ -44,6 +48,7 @@ void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int
     struct vt_patch_list *leaves = &p->lists[on ? VT_PATCH_LEAVES_ON : VT_PATCH_LEAVES_OFF];
     size_t before = leaves->n;
     uintptr_t place = first ? vt_sled_place(first, p->sleds->on_enter) : 0;
+    if (on && first && vt_sled_is_on(first)) return; /* its leaves are on, too */
     const uint8_t *code = (const uint8_t *)function, *end = code + bytes;
     int whole = 1;
     while (whole && (sled = vt_sled_next(&code, end, hook)))
@@ -71,6 +76,14 @@ void vt_patch_settle(void)
     if (VT_SYS3(membarrier, REGISTER_CORE_SYNC, 0, 0) >= 0) VT_SYS3(membarrier, CORE_SYNC, 0, 0);
 }
 
+/* Returns the place of the function of an open call; UINTPTR_MAX: none. */
+static uintptr_t place_of(const struct vt_frame *f)
+{
+    const uint64_t what = VT_READ(f->what);
+    if (what & VT_FRAME_CALL) return UINTPTR_MAX;
+    return what & VT_FRAME_ADDRESS ? what & VT_FRAME_WHERE : vt_code_address((uint32_t)what);
+}
+
 /* Returns a bit for each 16 bytes of the module's code: a thread has an open call of a function recorded by an address
    there. The leave of an open call must be recorded, so it stays on. NULL: no memory, or nothing to leave on. */
 static uint8_t *open_calls(const struct vt_patch *p)
@@ -80,9 +93,7 @@ static uint8_t *open_calls(const struct vt_patch *p)
         struct vt_location *l = atomic_load(&vt_locations[i]);
         struct vt_frame *frames = l ? VT_READ(l->frames) : NULL, *end = frames ? VT_READ(l->frame) : NULL;
         for (struct vt_frame *f = frames + 1; frames && f <= end; f++) {
-            uint64_t what = VT_READ(f->what);
-            if (what & VT_FRAME_CALL) continue;
-            uintptr_t place = what & VT_FRAME_ADDRESS ? what & VT_FRAME_WHERE : vt_code_address((uint32_t)what);
+            const uintptr_t place = place_of(f);
             if (place - p->start >= p->bytes) continue;
             if (!bits && !(bits = vt_pages(p->bytes / 128 + 1))) return NULL;
             bits[(place - p->start) / 128] |= (uint8_t)(1 << (place - p->start) / 16 % 8);
@@ -100,12 +111,55 @@ static void change_all(struct vt_patch *p)
         if (step == VT_PATCH_LEAVES_OFF) open = open_calls(p);
         for (size_t i = 0; i < l->n; i++) {
             uintptr_t slot = l->sites[i].place ? (l->sites[i].place - p->start) / 16 : 0;
-            if (!open || !(open[slot / 8] & 1 << slot % 8))
-                vt_sled_switch((uint8_t *)l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
+            const int is_open = open && open[slot / 8] & 1 << slot % 8;
+            if (is_open) note(&waiting, (const uint8_t *)l->sites[i].at, l->sites[i].place);
+            else vt_sled_switch((uint8_t *)l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
         }
         if (open) VT_SYS2(munmap, open, p->bytes / 128 + 1);
         vt_patch_settle();
     }
+}
+
+/* The leaves of the module that wait are among the changes again, if they are still to be switched off. */
+static void forget_waiting(const struct vt_patch *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < waiting.n; i++)
+        if (waiting.sites[i].at - p->start >= p->bytes) waiting.sites[n++] = waiting.sites[i];
+    waiting.n = n;
+}
+
+static int is_open(uintptr_t place)
+{
+    for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        struct vt_frame *frames = l ? VT_READ(l->frames) : NULL, *end = frames ? VT_READ(l->frame) : NULL;
+        for (struct vt_frame *f = frames + 1; frames && f <= end; f++)
+            if (place_of(f) == place) return 1;
+    }
+    return 0;
+}
+
+/* The enters are off, and vt_patch_apply has settled: all frames from before are visible. */
+void vt_patch_retry(void)
+{
+    const uint32_t tries = atomic_load(&vt_patch_waits);
+    if (!vt_try_lock(&patching)) return;
+    for (size_t i = 0; i < waiting.n;) {
+        const struct vt_patch_site s = waiting.sites[i];
+        const int is_loaded = vt_filter_map_find(s.at) != NULL;
+        if (is_loaded && (is_open(s.place) || !vt_patch_protect(s.at, 1, 1))) {
+            i++;
+            continue;
+        }
+        waiting.sites[i] = waiting.sites[--waiting.n];
+        if (is_loaded) {
+            vt_sled_switch((uint8_t *)s.at, 0);
+            vt_patch_protect(s.at, 1, 0);
+        }
+    }
+    atomic_store(&vt_patch_waits, !waiting.n ? 0 : tries > 1 ? tries - 1 : 1);
+    atomic_store(&patching, 0);
 }
 
 int vt_patch_apply(struct vt_patch *p)
@@ -115,8 +169,10 @@ int vt_patch_apply(struct vt_patch *p)
     for (int i = 0; i < 4; i++) n += p->lists[i].n;
     if (n) {
         vt_lock(&patching, &mask);
+        forget_waiting(p);
         int may = vt_patch_protect(p->start, p->bytes, 1);
         if (may) change_all(p);
+        atomic_store(&vt_patch_waits, waiting.n ? EVENTS_THAT_TRY : 0);
         if (may) vt_patch_protect(p->start, p->bytes, 0);
         vt_unlock(&patching, &mask);
         if (!may) {
@@ -160,5 +216,9 @@ int vt_patch_apply(struct vt_patch *p)
     (void)p;
     return 1;
 }
+
+_Atomic uint32_t vt_patch_waits;
+
+void vt_patch_retry(void) {}
 
 #endif

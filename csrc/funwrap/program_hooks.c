@@ -15,7 +15,7 @@ static const struct vt_inside asking = {.ask_enter = vt_hook_enter, .ask_leave =
 static struct vt_inside all = {.ask_enter = vt_record_enter, .ask_leave = vt_record_exit};
 
 /* Modules keep a pointer to `all` for good. */
-static void apply_rules(void)
+void vt_hooks_apply_rules(void)
 {
     __atomic_store_n(&all.ask_enter, vt_hook_enter, __ATOMIC_RELAXED);
     __atomic_store_n(&all.ask_leave, vt_hook_exit, __ATOMIC_RELAXED);
@@ -42,7 +42,7 @@ static void tell(const char *patterns)
 
 void vt_select_functions(const char *patterns)
 {
-    apply_rules();
+    vt_hooks_apply_rules();
     vt_filter_map_select(patterns);
     tell(patterns);
 }

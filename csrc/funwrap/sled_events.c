@@ -50,6 +50,7 @@ void vt_sled_entered(uintptr_t at, uintptr_t code)
     uint64_t rule = how >= VT_WATCHED_START ? (uint64_t)how << VT_FRAME_RULE : 0;
     if (vt_frames_push(l, at, what | rule)) vt_frames_record(l, what, 0);
     vt_busy_end(l);
+    vt_after_function(l);
 }
 
 void vt_sled_left(uintptr_t at, uintptr_t code)
@@ -58,5 +59,7 @@ void vt_sled_left(uintptr_t at, uintptr_t code)
     struct vt_location *l = begin(at);
     struct vt_frame *f = l ? vt_frames_find(l, at, 0) : NULL;
     if (f) vt_frames_pop(l);
-    if (l) vt_busy_end(l);
+    if (!l) return;
+    vt_busy_end(l);
+    vt_after_function(l);
 }

@@ -49,6 +49,13 @@ THINNED = "VT_BUDGET: calls below "
 """The start of the reason for calls that are only counted; their length follows."""
 UNKEPT = "VT_KEEP"
 """The reason for iterations in which calls are only counted."""
+OVERHEAD = "VT_BUDGET: without "
+"""The start of the reason for functions that are left out, since recording took too much time; their names follow."""
+EXCEEDED = "VT_BUDGET: recording takes "
+"""The start of the reason for time that recording takes beyond VT_BUDGET, since no function can be left out; the part
+of a thread's time follows."""
+NOT_LOST = (THINNED, UNKEPT, OVERHEAD, EXCEEDED)
+"""Starts of the reasons for calls that VT_BUDGET and VT_KEEP leave out of the events."""
 GAPS = {
     "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
     "LEFT_OUT": UNKEPT, "THINNED": THINNED,

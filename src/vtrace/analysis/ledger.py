@@ -20,7 +20,18 @@ from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
 from vtrace.io.sidecar import sidecar
 from vtrace.left_out import WHOLE_RUN, left_out
-from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN, THINNED, UNKEPT
+from vtrace.reasons import (
+    CHOSEN,
+    EXCEEDED,
+    FLUSH,
+    LOSSES,
+    MISSING_VALUES,
+    NOT_LOST,
+    OVERHEAD,
+    OVERWRITTEN,
+    THINNED,
+    UNKEPT,
+)
 
 __all__ = ["UNKNOWN", "Ledger"]
 
@@ -173,7 +184,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     lines, without_values = [], []
     rows = list(ledger.sums.records())
     for row in rows:
-        if row["reason"] == FLUSH or row["reason"].startswith((THINNED, UNKEPT)):
+        if row["reason"] == FLUSH or row["reason"].startswith(NOT_LOST):
             continue
         where = some(row["locations"], "location")
         what = "" if row["class"] == "all" else f" of {_listed(row['class'])}"
@@ -191,7 +202,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
             lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
         else:
             lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
-    lines += _counted_only(rows, zero, resolution)
+    lines += [*_counted_only(rows, zero, resolution), *_without_functions(rows, zero, resolution)]
     if not ledger.has_intervals:
         lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
     lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
@@ -218,6 +229,23 @@ def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int)
         f"counted only ({settings}): {calls:,} calls of {kinds}, each {' or '.join(limits)}, {since}; they are in "
         "tables of calls of the whole run, and in no timeline"
     ]
+
+
+def _without_functions(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int) -> Iterator[str]:
+    """Lines about functions that are left out, since recording took too much time (VT_BUDGET)."""
+    for row in rows:
+        since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
+        if row["reason"].startswith(EXCEEDED):
+            yield (
+                f"{row['reason']} of the time of a thread, {since}, more than the bound: only functions compiled by "
+                "vtrace-cc can be left out"
+            )
+        elif row["reason"].startswith(OVERHEAD):
+            time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
+            yield (
+                f"left out (VT_BUDGET): calls of {row['reason'].removeprefix(OVERHEAD)}, {since}, {time} altogether; "
+                "they are not counted, and their time is that of their callers"
+            )
 
 
 def _ns(length: str) -> float:
@@ -249,7 +277,7 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
     table = ledger.intervals
     reasons = table["reason"].astype(str)
     known = np.logical_or.reduce([reasons == reason for reason in _LEFT_OUT])
-    known |= np.char.startswith(reasons, THINNED)
+    known |= np.logical_or.reduce([np.char.startswith(reasons, start) for start in NOT_LOST])
     classes = table["class"].astype(str)
     missing, uncounted = ~known & ~np.isin(classes, MISSING_VALUES), table["count"] == UNKNOWN
     lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))

@@ -319,6 +319,8 @@ def summary(written: WrittenArchive) -> str:
         what = f"a profile of {some(written.calls, 'call')}"
     if written.counted:
         what += f", {some(written.counted, 'call')} only counted"
+    if written.left_out:
+        what += f", calls of {some(written.left_out, 'function')} left out (VT_BUDGET)"
     return f"{written.archive}: {world}, {some(written.locations, 'location')}, {what}, {written.seconds:.6g} s"
 
 

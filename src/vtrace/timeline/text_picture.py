@@ -18,7 +18,7 @@ from vtrace.analysis.table import Array
 from vtrace.console import some
 from vtrace.io.sidecar.tile_file import COLUMN, TileFile
 from vtrace.left_out import WHOLE_RUN
-from vtrace.reasons import CHOSEN, FLUSH, THINNED
+from vtrace.reasons import CHOSEN, FLUSH, NOT_LOST
 from vtrace.text import plain
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tup
     row_of = {int(trace.locations["id"][location]): (location, row) for location, row in places}
     for interval in trace.not_recorded(window.recorded, begin, end).intervals.records():
         location, row = row_of.get(interval["location"], (-1, -1))
-        if row < 0 or interval["reason"] in _CALLS or interval["reason"].startswith(THINNED):
+        if row < 0 or interval["reason"] in _CALLS or interval["reason"].startswith(NOT_LOST):
             continue
         chosen = interval["reason"] in CHOSEN
         lossy[row] |= not chosen

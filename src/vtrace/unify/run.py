@@ -29,7 +29,7 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 class WrittenArchive(NamedTuple):
     """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker. calls: in
     the profile of a run with VT_MODE=PROFILE; None: it is no such run. counted: calls that are only counted, with
-    VT_BUDGET or VT_KEEP."""
+    VT_BUDGET or VT_KEEP. left_out: the most functions that a process has left out, with VT_BUDGET."""
 
     archive: Path
     ranks: int
@@ -41,6 +41,7 @@ class WrittenArchive(NamedTuple):
     seconds: float
     calls: int | None = None
     counted: int | None = None
+    left_out: int = 0
 
 
 def unify(
@@ -86,6 +87,7 @@ def _written(archive: Path, merged: Merged, accounted: Account, processes: int) 
         seconds=definitions.length / definitions.resolution,
         calls=calls_of(row.profile for row in accounted.rows),
         counted=calls_of(row.counted for row in accounted.rows),
+        left_out=max((row.left_out for row in accounted.rows), default=0),
     )
 
 

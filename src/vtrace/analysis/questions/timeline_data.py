@@ -18,7 +18,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
 from vtrace.left_out import WHOLE_RUN
-from vtrace.reasons import FLUSH, THINNED, UNKEPT
+from vtrace.reasons import FLUSH, NOT_LOST
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -103,8 +103,9 @@ def missing(trace: Source, window: Selection, notes: list[str]) -> Table:
     """The table Shown.missing; adds a line to notes if intervals are left out."""
     found = trace.not_recorded(**window.arguments()).intervals
     row = trace.definitions.ids["locations"].rows(found["location"])
-    drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, UNKEPT, *WHOLE_RUN])
-    drawn &= ~np.char.startswith(found["reason"].astype(str), THINNED)
+    drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, *WHOLE_RUN])
+    for start in NOT_LOST:
+        drawn &= ~np.char.startswith(found["reason"].astype(str), start)
     begin, end = (np.maximum(trace.ns(found[name]), window.start or 0) for name in ("from", "to"))
     if window.stop is not None:
         end = np.minimum(end, window.stop)

@@ -20,7 +20,7 @@ from vtrace.io.local.records import LOST_REASONS, MARKERS, SITE_SHARED, SITE_TIM
 from vtrace.io.sidecar.sidecar import SHARED, TIMED
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
-from vtrace.unify.account.ledger_intervals import Gap, gaps_of
+from vtrace.unify.account.ledger_intervals import BEGIN, Gap, function_changes, gaps_of, left_out_functions
 from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.process_definitions import ITERATIONS, ProcessDefinitions, Summary
 from vtrace.unify.model.profiles import ROW, archive_rows, calls_without_row
@@ -87,6 +87,8 @@ class CoverageRow:
     """The calls of a location that are not among its events (VT_BUDGET, VT_KEEP), in the same form."""
     iterations: tuple[int, int] = (0, 0)
     """The numbers of its iterations, and of those that are left out (VT_KEEP)."""
+    left_out: int = 0
+    """The functions that the process has left out for a time (VT_BUDGET), in the row of its main thread."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
     blocked: Array = field(default_factory=lambda: NO_WAITS, compare=False)
@@ -170,12 +172,13 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         unknown=_is_unknown(process, number, result),
         setting=_stop(result, known.properties),
         result=replace(result, notes=(), gaps=(), waits=NO_WAITS, blocked=NO_WAITS) if result else result,
-        markers=(*_user_markers(location, known, result),) if result else (),
+        markers=_markers(location, process, number, result),
         notes=known.notes if number == 0 else (),
         gaps=gaps_of(process, number, result) if number != HEAP else (),
         profile=archive_rows(process, number) if process.head.counts else None,
         counted=None if process.head.counts else archive_rows(process, number),
         iterations=_iterations(known, number),
+        left_out=left_out_functions(process) if number == 0 else 0,
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},
@@ -208,6 +211,19 @@ def _site(known: ProcessDefinitions, site: int) -> str:
     function, at, place = innermost.rpartition("@")
     words = SHARED * bool(site & SITE_SHARED) + TIMED * bool(site & SITE_TIMED)
     return f"{function}{words}{at}{place}{arrow}{callers}"
+
+
+def _markers(location: int, process: Process, number: int, result: Transcoded | None) -> tuple[Marker, ...]:
+    found = [*_user_markers(location, process.definitions, result)] if result else []
+    for change in function_changes(process) if number == 0 else ():
+        if change.time == BEGIN:
+            continue
+        what = f"{', '.join(change.names)} left out: recording took {change.part} % of the time of a thread"
+        if not change.part:
+            what = f"{some(change.functions, 'function')} recorded again"
+        kind = "fewer functions recorded" if change.part else "more functions recorded"
+        found.append(Marker(change.time, kind, f"vtrace: {what} (VT_BUDGET)", location))
+    return tuple(found)
 
 
 def _user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -> Iterator[Marker]:

@@ -15,11 +15,13 @@ from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
 from vtrace.reasons import (
     COUNTERS,
+    EXCEEDED,
     FLUSH,
     GAPS,
     LOSSES,
     NO_SAMPLES,
     OFF,
+    OVERHEAD,
     OVERWRITTEN,
     SAMPLES,
     START_AFTER,
@@ -27,7 +29,9 @@ from vtrace.reasons import (
     THINNED,
     UNKEPT,
 )  # fmt: skip
+from vtrace.symbols.demangle import readable
 from vtrace.unify.account.facts import settings_of
+from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.missing_records import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
@@ -52,6 +56,8 @@ _CLASSES = {
 _FILTERED = "filter.classes"
 """Name of the property with the classes of library calls that the filter has left out (csrc/core/limits.c)."""
 _FILTER_CLASSES = {"user", "mpi", "io", "memory", "processes", "threads", "openmp"}
+_SHOWN = 8
+"""Names of functions in a reason."""
 _SELECTION = "functions."
 """The start of the names of properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
@@ -105,6 +111,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         *_windowed(found, properties),
         *_left_out(tuple(properties.items())),
         *_selected(process),
+        *_left_out_functions(process),
         *_stated(process),
         *_without_values(process, number),
     )
@@ -187,6 +194,64 @@ def _selected(process: Process) -> Iterator[Gap]:
     for (begin, patterns), end in zip(changes, ends, strict=False):
         if not selects_all(patterns):
             yield Gap(begin, end, kind="user", reason=f"VT_FUNCTIONS={patterns}")
+
+
+class FunctionChange(NamedTuple):
+    """A change of the functions that a process leaves out because of VT_BUDGET. time: ns of the archive. part: of the
+    time of a thread that recording took, in %; 0: functions are recorded again. names: of some of the functions."""
+
+    time: int
+    part: int
+    functions: int
+    names: tuple[str, ...]
+
+
+def function_changes(process: Process) -> list[FunctionChange]:
+    """Returns the changes by time. A forked child begins with those of its parent until then."""
+    found = list[FunctionChange]()
+    begin = process.head.pair[0]
+    for key, value in process.definitions.properties.items():
+        if not key.startswith(own_definitions.OVERHEAD):
+            continue
+        match str(value).split(" "):
+            case [pid, ticks, "out" | "in", part, count, *names] if all(map(str.isdecimal, (pid, ticks, part, count))):
+                if int(pid) == process.head.pid or int(ticks) <= begin:
+                    since = process.archive_ns(int(ticks)) if int(ticks) > begin else BEGIN  # of its parent
+                    shown = tuple(readable(name, fortran=False) for name in names)
+                    found.append(FunctionChange(since, int(part), int(count), shown))
+    return sorted(found, key=lambda change: change.time)
+
+
+def left_out_functions(process: Process) -> int:
+    """Returns the number of functions that the process has left out for a time."""
+    changes = [change for change in function_changes(process) if change.part]
+    named = [name for change in changes for name in change.names]
+    return len({*named}) + sum(change.functions for change in changes) - len(named)
+
+
+def _left_out_functions(process: Process) -> Iterator[Gap]:
+    """Yields intervals for the functions that the process leaves out, since recording took too much time, and for
+    the time after that in which it still takes too much."""
+    changes, left_out = function_changes(process), list[FunctionChange]()
+    ends = [change.time for change in changes[1:]] + [END]
+    for change, end in zip(changes, ends, strict=False):
+        if change.part:
+            left_out.append(change)
+        elif left_out:
+            left_out.pop()
+        if left_out and end > change.time:
+            yield Gap(change.time, end, kind="user", reason=OVERHEAD + _names(left_out))
+    pid, _, rest = str(process.definitions.properties.get(own_definitions.EXCEEDED, "")).partition(" ")
+    if pid == str(process.head.pid):
+        begin, part = _since(process, rest)
+        yield Gap(begin, END, events=0, kind="tracing", reason=f"{EXCEEDED}{part} %")
+
+
+def _names(left_out: Sequence[FunctionChange]) -> str:
+    """Returns the names of functions for a reader, the first ones of many."""
+    names, count = [name for change in left_out for name in change.names], sum(change.functions for change in left_out)
+    shown = names[:_SHOWN]
+    return ", ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "")
 
 
 def _stated(process: Process) -> Iterator[Gap]:

@@ -39,7 +39,8 @@ VALUES = {
         "--budget",
         "SIZE",
         "Most bytes of local files of a process, such as 20M, or of all, 2G/node or 2G/run: the shortest calls are "
-        "then only counted; sets VT_BUDGET.",
+        "then only counted. Most time of recording, such as 3% or 20M,3%: the functions that are called most are then "
+        "left out. Sets VT_BUDGET.",
     ),
     "keep": (
         "--keep",

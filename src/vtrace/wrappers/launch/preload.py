@@ -38,6 +38,7 @@ _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_MET
 _DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
 _VERSION, _OPTIONS = ".0123456789t", "-bBdEiIOPqRsSuvx"
 """The characters of the version in an interpreter's name, and of its options that are only followed by a script."""
+_PERCENT = re.compile(r"\d{1,3}(\.\d\d?)?%")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
@@ -138,6 +139,16 @@ def _is_size(text: str) -> bool:
     return number.isascii() and number.isdigit() and bool(number.strip("0"))
 
 
+def _is_budget(text: str) -> bool:
+    size, comma, percent = text.rpartition(",")
+    if not percent.endswith("%"):
+        size, percent = text, ""
+    elif not _PERCENT.fullmatch(percent) or not 0 < float(percent[:-1]) <= 100:
+        return False
+    bytes_of, _, unit = size.partition("/")
+    return (bool(percent) and not comma) or (_is_size(bytes_of) and unit in ("", "process", "node", "run"))
+
+
 def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
     for kind, option in chosen.switches.items():
         setting = SWITCHES[kind][0]
@@ -159,9 +170,11 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
         made.changes["VT_MAX_SIZE"] = size
     if budget := chosen.budget:
-        size, _, unit = budget.partition("/")
-        if not _is_size(size) or unit not in ("", "process", "node", "run"):
-            raise UsageError(f"--budget {budget} is not a size", "give a size such as 20M, or 2G/node, 2G/run")
+        if not _is_budget(budget):
+            raise UsageError(
+                f"--budget {budget} is neither a size nor a percentage",
+                "give a size such as 20M, or 2G/node, 2G/run; the most time of recording, 3%; or both, 20M,3%",
+            )
         if chosen.profile_only:
             raise UsageError("--profile-only and --budget exclude each other", "leave one of them out")
         made.changes["VT_BUDGET"] = budget

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_BUDGET=N%: functions are left out while a program runs, if recording takes more than its part of a thread's time.
+
+Only counts are asserted: the bound is one of CPU time, which bench/overhead.py measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vtrace as vtrace_api
+from support.build.builder import Builder
+from support.build.mpis import Mpi
+from support.build.run import prefix_of, run, unify, vtrace
+from support.oracles.check import check
+from support.readers.call_paths import by_name, calls
+
+FLAGS = ("-O2", "-pthread")
+BOUND = {"VT_BUDGET": "0.2%"}
+
+
+@pytest.fixture(scope="module")
+def program(build: Builder) -> Path:
+    return build("overhead.c", flags=FLAGS)
+
+
+def unified(where: Path, program: Path, prefix: str = "") -> Path:
+    prefix = prefix or prefix_of(program)
+    unify(where, prefix)
+    return where / f"{prefix}.trace"
+
+
+def markers(archive: Path) -> list[str]:
+    return [str(text) for text in vtrace_api.open(archive).markers()["text"]]
+
+
+def told(archive: Path, *command: str) -> str:
+    return " ".join(vtrace(archive.parent, *command, archive).stdout.split())
+
+
+def assert_left_out(program: Path, where: Path, how: str, turns: int, made: int) -> None:
+    run(program, where, how, str(turns), env=BOUND)
+    archive = unified(where, program)
+    kinds = check(archive).kinds()
+    assert kinds["Enter"] == kinds["Leave"]
+    found = by_name(calls(archive))
+    assert found["main"] == 1
+    assert 0 < found["tiny"] < made / 2
+    assert any("tiny" in text and "left out: recording took" in text for text in markers(archive))
+    assert "left out (VT_BUDGET): calls of" in told(archive, "summary")
+    assert "VT_BUDGET: without" in told(archive, "info")
+
+
+@pytest.mark.parametrize(
+    ("how", "turns", "made"),
+    [
+        ("storm", 10_000, 10_000_000),
+        ("nested", 10_000, 10_000_000),
+        ("recursive", 10_000, 5_120_000),
+        ("threads", 5_000, 15_000_000),
+        ("forks", 10_000, 20_000_000),
+    ],
+)
+def test_functions_are_left_out(program: Path, tmp_path: Path, how: str, turns: int, made: int) -> None:
+    """Functions go out while they are open, on this thread and on others; what is recorded is complete."""
+    assert_left_out(program, tmp_path, how, turns, made)
+
+
+def test_hooks(build: Builder, tmp_path: Path) -> None:
+    program = build("overhead.c", flags=(*FLAGS, "-vt:inst", "hooks"), output="hooked")
+    assert_left_out(program, tmp_path, "nested", 10_000, 10_000_000)
+
+
+def test_openmp(build: Builder, tmp_path: Path) -> None:
+    program = build("budget_openmp.c", flags=("-O1", "-fno-inline", "-fopenmp"))
+    run(program, tmp_path, "20", "200000", env={**BOUND, "OMP_NUM_THREADS": "2"})
+    archive = unified(tmp_path, program)
+    assert check(archive).kinds()["ThreadFork"] == 20
+    assert 0 < by_name(calls(archive))["tiny"] < 4_000_000
+
+
+def test_ranks(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("mpi_flood.c")
+    run(program, tmp_path, "100", "50000", launch=[*mpi.launch, "-n", "2"], env={**mpi.env, **BOUND})
+    trace = check(unified(tmp_path, program))
+    assert trace.kinds()["MpiSend"] == 200
+    assert any("left out: recording took" in text for text in markers(tmp_path / "mpi_flood.trace"))
+
+
+def test_functions_return(program: Path, tmp_path: Path) -> None:
+    run(program, tmp_path, "phases", "9", env={"VT_BUDGET": "20M,1%"})
+    archive = unified(tmp_path, program)
+    texts = [text for text in markers(archive) if "VT_BUDGET" in text]
+    assert "left out" in texts[0]
+    assert "recorded again (VT_BUDGET)" in texts[-1]
+    assert by_name(calls(archive))["calm"] == 8
+
+
+def test_bound_that_suffices(program: Path, tmp_path: Path) -> None:
+    sizes = []
+    for budget in ("", "5%"):
+        env = {"VT_BUDGET": budget, "VT_COMPRESSION": "no", "VT_FILE_PREFIX": f"same{budget}"}
+        run(program, tmp_path, "calm", "100", env=env)
+        (events,) = tmp_path.glob(f"same{budget}.*.events")
+        sizes.append(events.stat().st_size)
+        assert "overhead." not in vtrace(tmp_path, "dump", f"same{budget}").stdout
+    assert sizes[0] == sizes[1]
+
+
+def test_bound_that_cannot_be_held(build: Builder, tmp_path: Path) -> None:
+    """Calls of libraries are never left out."""
+    program = build("budget.c", flags=FLAGS)
+    run(program, tmp_path, "memory", "20000", env={"VT_BUDGET": "0.1%", "VT_MEMTRACE": "yes"})
+    archive = unified(tmp_path, program)
+    assert by_name(calls(archive))["malloc"] >= 40_000
+    assert "VT_BUDGET: recording takes" in told(archive, "summary")
+
+
+@pytest.mark.parametrize("value", ["0%", "101%", "5%%", "2M,", "2M,3", "2M/day,3%", ",3%", "3%,2M", "x%", "0.004%"])
+def test_bad_bounds(program: Path, tmp_path: Path, value: str) -> None:
+    done = run(program, tmp_path, "calm", "1", env={"VT_BUDGET": value})
+    assert f"VT_BUDGET={value} is not a size in bytes" in done.stderr
+    done = vtrace(tmp_path, "run", "--budget", value, program, "calm", "1", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"--budget {value} is neither a size nor a percentage" in done.stderr
+
+
+@pytest.mark.parametrize(("value", "shown"), [("3%", "3%"), ("2048K,0.5%", "2M,0.5%"), ("1G,1.25%", "1G,1.25%")])
+def test_values(program: Path, tmp_path: Path, value: str, shown: str) -> None:
+    vtrace(tmp_path, "run", "--budget", value, "-o", "p", "--no-unify", program, "calm", "1")
+    assert f"VT_BUDGET={shown} " in told(unified(tmp_path, program, "p"), "info")
