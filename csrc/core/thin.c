@@ -5,6 +5,7 @@
    reader of a dead process's buffer finds each call in the profile or in a chunk. */
 #define _GNU_SOURCE
 #include <string.h>
+#include <time.h>
 #include "location.h"
 
 #define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
@@ -271,6 +272,14 @@ static void look(struct vt_location *l, struct vt_chunk *c)
     walk(&p);
 }
 
+/* Compresses a chunk to see how many bytes a word takes, before any chunk is written. */
+static void try_block(const struct vt_chunk *c)
+{
+    struct vt_codec_context *x = vt_codec_get();
+    vt_budget_wrote(c->used, sizeof(struct vt_block) + vt_encode(x, c, c->used).bytes);
+    vt_codec_put(x);
+}
+
 /* Prepares the chunk that gets the records of c that stay. Returns NULL if there is no memory. */
 static struct vt_chunk *begin_taking(struct vt_location *l, const struct vt_chunk *c)
 {
@@ -320,7 +329,8 @@ int vt_thin(struct vt_location *l)
     c->used = vt_chunk_used(c);
     if (!t->since) t->since = vt_process.head.pair.mono;
     if (!t->bits) look(l, c);
-    vt_budget_choose(t);
+    if (!vt_budget_knows_blocks()) try_block(c);
+    vt_budget_choose(t, vt_clock_ns(CLOCK_MONOTONIC_RAW));
     struct pass p = {.l = l, .t = t, .from = c, .now = c->ticks, .last = c->ticks, .attributes = NO_WORD};
     p.profile = t->bits ? vt_profile_of(l) : NULL;
     p.to = p.profile ? begin_taking(l, c) : NULL;
