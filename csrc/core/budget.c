@@ -3,41 +3,60 @@
    half of it in as much time as has passed: 1 - 1 / (2 sqrt(t)) of the budget after t seconds, so that a run of any length
    fits. A process that is beyond this curve counts its shortest calls instead of recording them (thin.c). */
 #define _GNU_SOURCE
-#include <time.h>
 #include "location.h"
 
 #define PER_LOCATION (2 * VT_FILE_HEAD + 4096u) /* bytes of a location's files beside its events */
 #define UCTL 1024u /* bytes of PREFIX.uctl */
 #define SPARE 16u /* 1/SPARE of the budget is for definitions */
 #define TIMES_WRITTEN 2u /* how often rows are written: at MPI_Finalize and at the end */
-#define FIRST_GUESS 8.0 /* bytes of a word in a file, until the first chunk is written: it may not shrink */
+#define FIRST_GUESS 8.0 /* bytes of a word in a file, until a chunk was compressed: it may not shrink */
 #define FIRST_NS 1000000000.0
+#define FEW 16u /* locations that are counted each time */
+#define NS_PER_LOCATION 20000u
 #define SLOWER 16 /* a location records shorter calls again at most once in 1/SLOWER of its time */
 
 static _Atomic uint64_t raw_bytes, stored_bytes; /* of the events that are written */
 
-/* The bytes that the locations need at the end, and the bytes of their chunks that are not written yet. */
-static uint64_t reserve(double *waiting)
+/* The chunks of events in the buffer, and the threads whose calls are thinned. With many locations they are counted again
+   only after a time that grows with their number: to visit a location may take 100 ns, as long as some ten events. */
+static struct {
+    _Atomic uint64_t at; /* ns */
+    _Atomic uint32_t chunks, threads;
+} counts;
+
+static void count(uint64_t now)
 {
-    uint64_t bytes = 0, chunks = 0, raw = atomic_load(&raw_bytes);
     const uint32_t n = atomic_load(&vt_process.locations);
+    uint32_t chunks = 0, threads = 0;
+    if (n > FEW && now - atomic_load(&counts.at) < n * NS_PER_LOCATION) return;
+    atomic_store(&counts.at, now);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l) continue;
-        const struct vt_profile *profile = VT_READ(l->profile);
-        bytes += PER_LOCATION;
         chunks += VT_READ(l->chunks);
-        if (profile) bytes += TIMES_WRITTEN * VT_READ(profile->filled) * sizeof(struct vt_profile_row);
+        threads += VT_READ(l->thin) && !atomic_load(&l->ended);
     }
-    const double each = raw ? (double)atomic_load(&stored_bytes) / (double)raw : FIRST_GUESS / 8;
-    *waiting = (double)chunks * VT_CHUNK_SIZE * each;
-    return bytes;
+    atomic_store(&counts.chunks, chunks);
+    atomic_store(&counts.threads, threads ? threads : 1);
+}
+
+/* The bytes that the locations need at the end. */
+static uint64_t reserve(void)
+{
+    return PER_LOCATION * (uint64_t)atomic_load(&vt_process.locations) +
+           TIMES_WRITTEN * atomic_load(&vt_process.profile_rows) * sizeof(struct vt_profile_row);
+}
+
+/* Bytes of a word in a file. */
+static double word_bytes(void)
+{
+    const uint64_t raw = atomic_load(&raw_bytes);
+    return raw ? 8.0 * (double)atomic_load(&stored_bytes) / (double)raw : FIRST_GUESS;
 }
 
 uint64_t vt_budget_limit(void)
 {
-    double waiting;
-    const uint64_t all = vt_process.set.budget, needed = reserve(&waiting) + all / SPARE;
+    const uint64_t all = vt_process.set.budget, needed = reserve() + all / SPARE;
     return needed < all ? all - needed : 1;
 }
 
@@ -56,13 +75,16 @@ void vt_budget_wrote(uint64_t raw, uint64_t stored)
     atomic_fetch_add(&stored_bytes, stored);
 }
 
+int vt_budget_knows_blocks(void) { return atomic_load(&raw_bytes) != 0; }
+
 /* The bytes that are left; 0: none. The last eighth is for records that are never thinned. *all: the bytes at the
    start. */
-static double left(double *all)
+static double left(double *all, uint64_t now)
 {
-    double waiting;
-    const uint64_t budget = vt_process.set.budget - vt_process.set.budget / 8, needed = reserve(&waiting);
+    const uint64_t budget = vt_process.set.budget - vt_process.set.budget / 8, needed = reserve();
     *all = budget > needed ? (double)(budget - needed) : 1;
+    count(now);
+    const double waiting = (double)atomic_load(&counts.chunks) * (VT_CHUNK_SIZE / 8) * word_bytes();
     const double used = (double)atomic_load(&vt_process.written) + waiting;
     return used < *all ? *all - used : 0;
 }
@@ -74,10 +96,10 @@ static double age(uint64_t now)
     return t > FIRST_NS ? t : FIRST_NS;
 }
 
-int vt_budget_is_short(void)
+int vt_budget_is_short(uint64_t now)
 {
     double all;
-    const double rest = left(&all), t = age(vt_clock_ns(CLOCK_MONOTONIC_RAW)) / FIRST_NS;
+    const double rest = left(&all, now), t = age(now) / FIRST_NS;
     return 4 * rest * rest * t < all * all;
 }
 
@@ -89,24 +111,11 @@ static uint64_t words_that_stay(const struct vt_thin *t, uint32_t bits)
     return words;
 }
 
-static uint32_t threads_that_write(void)
-{
-    const uint32_t n = atomic_load(&vt_process.locations);
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
-        struct vt_location *l = atomic_load(&vt_locations[i]);
-        found += l && VT_READ(l->thin) && !atomic_load(&l->ended);
-    }
-    return found ? found : 1;
-}
-
-void vt_budget_choose(struct vt_thin *t)
+void vt_budget_choose(struct vt_thin *t, uint64_t now)
 {
     double all;
-    const uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_RAW), raw = atomic_load(&raw_bytes);
-    const double word = raw ? 8.0 * (double)atomic_load(&stored_bytes) / (double)raw : FIRST_GUESS;
-    const double bytes = left(&all) / 2 / age(now) * (double)(now - t->since) / threads_that_write();
-    const uint64_t words = (uint64_t)(bytes / word);
+    const double rest = left(&all, now) / atomic_load(&counts.threads);
+    const uint64_t words = (uint64_t)(rest / 2 / age(now) * (double)(now - t->since) / word_bytes());
     uint32_t bits = 0;
     t->since = now;
     while (bits < VT_THIN_BITS && words_that_stay(t, bits) > words) bits++;

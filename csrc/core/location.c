@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include "location.h"
 
 #define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, PROCESSOR_WAIT, FLUSH, LIMIT */
@@ -192,7 +193,7 @@ static int replace_chunk(struct vt_location *l, uint64_t *flushed)
     vt_location_create_buffer();
     if (!vt_location_lock(l)) return 0;
     /* with a budget that is short, chunks wait neither for thinning nor to be written: their bytes must be known */
-    const int is_short = vt_process.set.budget && vt_budget_is_short();
+    const int is_short = vt_process.set.budget && vt_budget_is_short(vt_clock_ns(CLOCK_MONOTONIC_RAW));
     const int thins = (is_short || (l->thin && l->thin->bits)) && !l->full;
     if ((thins || *vt_process.set.keep) && vt_thin(l)) {
         vt_location_unlock(l);

@@ -402,8 +402,9 @@ void vt_profile_fold(struct vt_location *l, struct vt_chunk *c);
 
 /* ---- budget.c: the bytes of local files that may still be written (VT_BUDGET) ---- */
 
-/* Returns 1 if the process has to save bytes: it has used more than its share of the budget for its time so far. */
-int vt_budget_is_short(void);
+/* Returns 1 if the process has to save bytes: it has used more than its share of the budget for its time so far. now: ns of
+   CLOCK_MONOTONIC_RAW, also below. */
+int vt_budget_is_short(uint64_t now);
 /* Adds the bytes of a block to those that are written. Returns 0 if they do not fit into the budget. at_end: 1 if it is a
    part of what the end of the process needs. */
 int vt_budget_take(uint64_t bytes, int at_end);
@@ -411,10 +412,12 @@ int vt_budget_take(uint64_t bytes, int at_end);
 static inline enum vt_lost vt_size_reason(void) { return vt_process.set.budget ? VT_LOST_BUDGET : VT_LOST_SIZE; }
 /* Returns the size at which recording stops. */
 uint64_t vt_budget_limit(void);
-/* Notes that chunks of so many raw bytes of events became so many stored ones. */
+/* Notes that a chunk of so many raw bytes of events became so many stored ones, or would become them. */
 void vt_budget_wrote(uint64_t raw, uint64_t stored);
+/* 1: vt_budget_wrote has been called. */
+int vt_budget_knows_blocks(void);
 /* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
-void vt_budget_choose(struct vt_thin *t);
+void vt_budget_choose(struct vt_thin *t, uint64_t now);
 
 /* ---- keep.c: chooses the iterations that stay in full (VT_KEEP) ---- */
 

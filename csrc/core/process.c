@@ -211,6 +211,7 @@ static int become_child(void)
     atomic_store(&vt_process.lost, 0);
     atomic_store(&vt_process.written, 0);
     atomic_store(&vt_process.profile_chunks, 0);
+    atomic_store(&vt_process.profile_rows, 0);
     atomic_store(&vt_process.max_size, 0);
     atomic_store(&vt_process.all_at, 0);
     atomic_store(&vt_process.full, VT_FULL_NOT);

@@ -90,7 +90,10 @@ struct vt_profile_row *vt_profile_row(struct vt_location *l, const struct vt_pro
         if (row->what == what && row->parent == parent->number) return row;
     if (t->full) return NULL;
     if (2 * t->filled <= t->mask || grow(t)) row = add_row(l, t, parent->number, what);
-    if (row) enter_index(t, row);
+    if (row) {
+        enter_index(t, row);
+        atomic_fetch_add(&vt_process.profile_rows, 1);
+    }
     t->full = !row;
     return row;
 }
@@ -138,4 +141,5 @@ void vt_profile_keep(struct vt_location *l)
     t->filled = t->full = t->depth = t->beyond = t->nteams = 0;
     l->spare = NULL;
     atomic_store(&vt_process.profile_chunks, 0);
+    atomic_store(&vt_process.profile_rows, 0);
 }

@@ -87,7 +87,7 @@ struct vt_process {
     /* once the first classes have stopped: bytes written at which all recording stops; before: 0 */
     _Atomic uint64_t all_at;
     _Atomic uint32_t full; /* enum vt_full */
-    _Atomic uint32_t profile_chunks; /* number of chunks with rows of profiles */
+    _Atomic uint32_t profile_chunks, profile_rows; /* number of chunks with rows of profiles, and of the rows */
     uint64_t *alive; /* in a wiped page: id of the process that records; 0 in a forked child */
 };
 

@@ -5,6 +5,7 @@
    reader of a dead process's buffer finds each call in the profile or in a chunk. */
 #define _GNU_SOURCE
 #include <string.h>
+#include <time.h>
 #include "location.h"
 
 #define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
@@ -338,6 +339,14 @@ static void look(struct vt_location *l, struct vt_chunk *c)
     void_mark(l, c);
 }
 
+/* Compresses a chunk to see how many bytes a word takes, before any chunk is written. */
+static void try_block(const struct vt_chunk *c)
+{
+    struct vt_codec_context *x = vt_codec_get();
+    vt_budget_wrote(c->used, sizeof(struct vt_block) + vt_encode(x, c, c->used).bytes);
+    vt_codec_put(x);
+}
+
 /* Prepares the chunk that gets the records of c that stay. Returns NULL if there is no memory. */
 static struct vt_chunk *begin_taking(struct vt_location *l, const struct vt_chunk *c)
 {
@@ -464,7 +473,10 @@ static uint32_t thin(struct vt_location *l, struct vt_chunk *c)
     p.keep = k;
     if (k) p.earlier = k->open;
     if (!l->thin->bits || k) look(l, c);
-    if (vt_process.set.budget) vt_budget_choose(l->thin);
+    if (vt_process.set.budget) {
+        if (!vt_budget_knows_blocks()) try_block(c);
+        vt_budget_choose(l->thin, vt_clock_ns(CLOCK_MONOTONIC_RAW));
+    }
     if (k && k->held && k->fates[0] == VT_LEFT_OUT) take_all_held(l, k);
     const uint32_t words = l->thin->bits || (k && k->changed) ? take(l, &p) : 0;
     if (!k) return words;

@@ -234,18 +234,20 @@ def _counted_only(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int)
 def _without_functions(rows: Sequence[Mapping[str, Any]], zero: int, resolution: int) -> Iterator[str]:
     """Lines about functions that are left out, since recording took too much time (VT_BUDGET)."""
     for row in rows:
-        since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
         if row["reason"].startswith(EXCEEDED):
+            since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
             yield (
                 f"{row['reason']} of the time of a thread, {since}, more than the bound: only functions compiled by "
                 "vtrace-cc can be left out"
             )
-        elif row["reason"].startswith(OVERHEAD):
-            time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
-            yield (
-                f"left out (VT_BUDGET): calls of {row['reason'].removeprefix(OVERHEAD)}, {since}, {time} altogether; "
-                "they are not counted, and their time is that of their callers"
-            )
+    left_out = sorted((row["first"], row["reason"]) for row in rows if row["reason"].startswith(OVERHEAD))
+    if left_out:
+        first, reason = left_out[0]
+        names = reason.removeprefix(OVERHEAD) + (", later others" if len(left_out) > 1 else "")
+        yield (
+            f"left out (VT_BUDGET): calls of {names}, from {max(0, first - zero) / resolution:.6g} s on; they are not "
+            "counted, and their time is that of their callers"
+        )
 
 
 def _ns(length: str) -> float:

@@ -56,8 +56,8 @@ _CLASSES = {
 _FILTERED = "filter.classes"
 """Name of the property with the classes of library calls that the filter has left out (csrc/core/limits.c)."""
 _FILTER_CLASSES = {"user", "mpi", "io", "memory", "processes", "threads", "openmp"}
-_SHOWN = 8
-"""Names of functions in a reason."""
+_SHOWN, _LONG = 3, 50
+"""Names of functions in a reason, and their longest one; markers have all."""
 _SELECTION = "functions."
 """The start of the names of properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
@@ -232,26 +232,25 @@ def left_out_functions(process: Process) -> int:
 def _left_out_functions(process: Process) -> Iterator[Gap]:
     """Yields intervals for the functions that the process leaves out, since recording took too much time, and for
     the time after that in which it still takes too much."""
-    changes, left_out = function_changes(process), list[FunctionChange]()
-    ends = [change.time for change in changes[1:]] + [END]
-    for change, end in zip(changes, ends, strict=False):
+    left_out = list[FunctionChange]()
+    for change in function_changes(process):
         if change.part:
             left_out.append(change)
         elif left_out:
-            left_out.pop()
-        if left_out and end > change.time:
-            yield Gap(change.time, end, kind="user", reason=OVERHEAD + _names(left_out))
+            yield _without(left_out.pop(), change.time)
+    for change in left_out:
+        yield _without(change, END)
     pid, _, rest = str(process.definitions.properties.get(own_definitions.EXCEEDED, "")).partition(" ")
     if pid == str(process.head.pid):
         begin, part = _since(process, rest)
         yield Gap(begin, END, events=0, kind="tracing", reason=f"{EXCEEDED}{part} %")
 
 
-def _names(left_out: Sequence[FunctionChange]) -> str:
-    """Returns the names of functions for a reader, the first ones of many."""
-    names, count = [name for change in left_out for name in change.names], sum(change.functions for change in left_out)
-    shown = names[:_SHOWN]
-    return ", ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "")
+def _without(change: FunctionChange, end: int) -> Gap:
+    """Returns the interval of functions that were left out together."""
+    names = [name if len(name) <= _LONG else name[: _LONG - 3] + "..." for name in change.names[:_SHOWN]]
+    more = f" and {change.functions - len(names)} more" if change.functions > len(names) else ""
+    return Gap(change.time, end, kind="user", reason=f"{OVERHEAD}{', '.join(names)}{more}")
 
 
 def _stated(process: Process) -> Iterator[Gap]:
