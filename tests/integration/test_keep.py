@@ -11,6 +11,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -209,8 +210,13 @@ def test_what_users_see(program: Path, tmp_path: Path) -> None:
         ({"VT_KEEP": "every:0", "VT_ITERATION": "step"}, "VT_KEEP=every:0 is not first:N, every:N, slowest"),
         ({"VT_KEEP": "slowest:101%", "VT_ITERATION": "step"}, "VT_KEEP=slowest:101% is not "),
         ({"VT_KEEP": "every:2"}, "VT_KEEP has no effect without VT_ITERATION"),
-        ({"VT_ITERATION": "step"}, "VT_ITERATION has no effect without VT_KEEP"),
+        ({"VT_ITERATION": "step"}, "VT_ITERATION has no effect without VT_KEEP or VT_TRIGGER"),
         ({"VT_KEEP": "every:2", "VT_ITERATION": "step", "VT_MODE": "RING"}, "VT_KEEP has no effect with VT_MODE="),
+        ({"VT_TRIGGER": "iteration > median", "VT_ITERATION": "step"}, "VT_TRIGGER=iteration > median is not such as "),
+        (
+            {"VT_TRIGGER": "iteration > 2 x median", "VT_ITERATION": "step"},
+            "VT_TRIGGER has no effect without VT_MODE=RING",
+        ),
         ({"VT_KEEP": "every:2", "VT_ITERATION": "stop"}, "VT_ITERATION=stop has no calls: all is recorded"),
     ],
 )
@@ -218,6 +224,22 @@ def test_bad_settings(program: Path, tmp_path: Path, env: dict[str, str], words:
     assert words in run(program, tmp_path, "function", "4", "0", env=env).stderr
     unify(tmp_path, "kept")
     assert check(tmp_path / "kept.trace").calls()["tiny"] == 4 * 16
+
+
+def test_trigger(program: Path, tmp_path: Path) -> None:
+    """Iteration 1500 of 4000 sleeps; the ring has the last 100 at the end, and is written when the chunk is full."""
+    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "RING", "VT_BUFFER_SIZE": "100K"}
+    done = run(program, tmp_path, "function", "2500", "1500", env=env)
+    assert "VT_TRIGGER fired for " in done.stderr
+    unify(tmp_path, "kept")
+    trace = check(tmp_path / "kept.trace")
+    events = [
+        event for event in trace.events if event.kind in ("Enter", "Leave") and trace.region_of(event).name == "step"
+    ]
+    times = [after.time - before.time for before, after in pairwise(events) if before.kind == "Enter"]
+    assert max(times) * 1e9 / trace.resolution > 19e6
+    markers = vtrace_api.open(tmp_path / "kept.trace").markers()["text"].tolist()
+    assert "VT_TRIGGER: long iteration 1500 of step" in markers
 
 
 @pytest.mark.parametrize("words", [("--keep", "often", "--iteration", "step"), ("--keep", "every:2")])
