@@ -93,7 +93,7 @@ static void see_trigger(struct vt_keep *k, const struct vt_iteration *i, uint64_
     if (!k->slow || k->ended < LEAST) return;
     const double median = (double)shortest(k->slow - 1), times = (double)ticks / (median ? median : 1);
     if (times * 10000 <= (double)k->rules.longer) return;
-    k->fired = i->number;
+    if (!k->fired) k->fired = i->number;
     VT_SET(k->fires, k->fires + 1);
     vt_ring_ask();
 }

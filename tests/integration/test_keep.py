@@ -227,19 +227,18 @@ def test_bad_settings(program: Path, tmp_path: Path, env: dict[str, str], words:
 
 
 def test_trigger(program: Path, tmp_path: Path) -> None:
-    """Iteration 1500 of 4000 sleeps; the ring has the last 100 at the end, and is written when the chunk is full."""
+    """Iteration 1500 of 2500 sleeps; at the end the ring has the last 300."""
     env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "RING", "VT_BUFFER_SIZE": "100K"}
     done = run(program, tmp_path, "function", "2500", "1500", env=env)
     assert "VT_TRIGGER fired for " in done.stderr
     unify(tmp_path, "kept")
     trace = check(tmp_path / "kept.trace")
-    events = [
-        event for event in trace.events if event.kind in ("Enter", "Leave") and trace.region_of(event).name == "step"
-    ]
-    times = [after.time - before.time for before, after in pairwise(events) if before.kind == "Enter"]
+    found = [event for event in trace.events if event.kind in ("Enter", "Leave")]
+    found = [event for event in found if trace.region_of(event).name == "step"]
+    times = [after.time - before.time for before, after in pairwise(found) if before.kind == "Enter"]
     assert max(times) * 1e9 / trace.resolution > 19e6
     markers = vtrace_api.open(tmp_path / "kept.trace").markers()["text"].tolist()
-    assert "VT_TRIGGER: long iteration 1500 of step" in markers
+    assert any(text.startswith("VT_TRIGGER: long iteration ") for text in markers)
 
 
 @pytest.mark.parametrize("words", [("--keep", "often", "--iteration", "step"), ("--keep", "every:2")])
