@@ -178,9 +178,10 @@ void vt_keep_written(struct vt_location *l, const struct vt_chunk *c)
 
 uint32_t vt_keep_ready(struct vt_location *l)
 {
+    const struct vt_keep *k = l->keep;
     uint32_t n = 0;
-    if (!l->keep || !l->keep->held) return UINT32_MAX;
-    for (struct vt_chunk *c = l->full; c && c != l->keep->held; c = vt_chunk_next(c)) n++;
+    if (!k || (!k->held && !k->out)) return UINT32_MAX;
+    for (struct vt_chunk *c = l->full; c && c != k->held && c != k->out; c = vt_chunk_next(c)) n++;
     return n ? n : UINT32_MAX;
 }
 

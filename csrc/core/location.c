@@ -159,7 +159,7 @@ static int begin_chunk(struct vt_location *l)
 static uint32_t most_chunks(const struct vt_location *l)
 {
     const struct vt_settings *s = &vt_process.set;
-    const int waits = l->mark.chunk || (l->keep && l->keep->held);
+    const int waits = l->mark.chunk || (l->keep && (l->keep->held || l->keep->out));
     if (!l->step_at || waits || s->max_flushes || s->slow_files) return l->quota;
     return l->step_at < l->quota ? l->step_at : l->quota;
 }

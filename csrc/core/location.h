@@ -149,6 +149,9 @@ struct vt_keep {
     uint32_t seen, changed; /* words of the chunk that were walked before; 1: further iterations are left out */
     struct vt_chunk *held; /* full chunk with the begin of the open iteration, while that is undecided; NULL: none */
     uint32_t held_from; /* as vt_iteration.begin, in this chunk */
+    /* the first and the last full chunk of an iteration that is left out, whose calls are still to be taken out; NULL: none */
+    struct vt_chunk *out, *out_end;
+    uint32_t held_out; /* as held_from, in `out` */
     uint32_t slow; /* first class of durations that fewer than rules.slowest reach */
     uint64_t ended, slower; /* number of iterations with a duration, and of those from class `slow` on */
     uint64_t fires,
@@ -427,7 +430,7 @@ void vt_keep_judged(struct vt_keep *k, const struct vt_iteration *i, uint64_t no
 void vt_keep_next_chunk(struct vt_keep *k, struct vt_chunk *c);
 /* A full chunk is written: an undecided iteration that began in it stays. */
 void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
-/* Returns the number of full chunks that are not held; UINT32_MAX: all chunks may be written. */
+/* Returns the number of full chunks before those that are held or to be thinned; UINT32_MAX: all chunks may be written. */
 uint32_t vt_keep_ready(struct vt_location *l);
 /* Writes a marker for the iteration for which the trigger has just fired. Requires that l->busy is set. */
 void vt_keep_tell_trigger(struct vt_location *l);
@@ -439,9 +442,11 @@ void vt_keep_define(struct vt_location *l);
 /* Thins the current chunk of the calling thread's location, if need be. Returns 1 if recording continues in the chunk. 0:
    it is still full. Requires the lock of the location. */
 int vt_thin(struct vt_location *l);
-/* Takes the calls in iterations that are left out from the current chunk, which is finished now, and from chunks that were
-   held. Requires the lock of the location. */
+/* Takes the calls in iterations that are left out from the current chunk, which is finished now. Requires the lock of the
+   location. */
 void vt_thin_last(struct vt_location *l);
+/* Takes them from at most so many full chunks that wait for it. Requires the lock of the location. */
+void vt_thin_held(struct vt_location *l, uint32_t most);
 /* Writes from which length on calls are recorded, if that has changed for the present chunk. */
 void vt_thin_tell(struct vt_location *l);
 /* Notes if the calls of a new region may be thinned. paradigm, role: as in OTF2. */
