@@ -279,18 +279,22 @@ static const char *force_for(const char *prefix)
     return VT_SYS3(faccessat, AT_FDCWD, archive, F_OK) ? "" : "--force ";
 }
 
-/* Says how many iterations are left out (VT_KEEP). */
+/* Says how many iterations are left out (VT_KEEP), or took long (VT_TRIGGER). */
 static void say_iterations(void)
 {
-    uint64_t all = 0, left_out = 0;
-    if (!*vt_process.set.keep) return;
+    uint64_t all = 0, left_out = 0, fires = 0;
+    if (!*vt_process.set.iteration) return;
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         const struct vt_keep *k = l ? VT_READ(l->keep) : NULL;
         all += k ? VT_READ(k->iterations) : 0;
         left_out += k ? VT_READ(k->left_out) : 0;
+        fires += k ? VT_READ(k->fires) : 0;
     }
-    if (all)
+    if (all && *vt_process.set.trigger)
+        vt_say(1, "VT_TRIGGER fired for %llu of %llu iterations of rank 0", (unsigned long long)fires,
+               (unsigned long long)all);
+    else if (all)
         vt_say(1, "VT_KEEP kept %llu of %llu iterations of rank 0 in full; the calls in the others are counted",
                (unsigned long long)(all - left_out), (unsigned long long)all);
     else vt_say(1, "VT_ITERATION=%s has no calls: all is recorded", vt_process.set.iteration);

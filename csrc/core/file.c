@@ -278,6 +278,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room, uint32_
         l->wants_spare = most != ALL; /* otherwise other threads might take all returned chunks */
         l->to_write = left;
         if (most == ALL) l->round = 0;
+        if (l->keep && (most == ALL || l->full == l->keep->out)) vt_thin_held(l, ALL);
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         if (definitions) vt_defs_finish(l);
         if (!r && definitions) r = write_list(l, VT_DEFINITIONS, &l->defs_full, &l->defs_last);

@@ -3,7 +3,9 @@
    VT_ITERATION. It stays by its number on its thread (first:N, every:N), or by its duration against those before on this
    thread (slowest:P%). thin.c takes the calls in all other iterations out of a full chunk, and counts them. Only the end
    of an iteration may tell that it stays: until then its chunks are held, and are written last. If they fill the buffer,
-   the iteration stays. */
+   the iteration stays.
+   VT_TRIGGER: the flight recorder writes all records when an iteration takes longer than a multiple of the median of those
+   before on its thread. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "location.h"
@@ -17,7 +19,7 @@ static _Atomic uint32_t nwatched;
 
 int vt_keep_is_name(const char *name)
 {
-    return *vt_process.set.keep && name && !strcmp(name, vt_process.set.iteration);
+    return *vt_process.set.iteration && name && !strcmp(name, vt_process.set.iteration);
 }
 
 void vt_keep_watch(uint64_t what)
@@ -39,9 +41,12 @@ int vt_keep_is_iteration(uint64_t what)
 
 struct vt_keep *vt_keep_of(struct vt_location *l)
 {
-    if (l->keep || !*vt_process.set.keep) return l->keep;
+    const struct vt_settings *set = &vt_process.set;
+    if (l->keep || !*set->iteration) return l->keep;
     struct vt_keep *k = vt_pages_wiped(sizeof *k);
-    if (!k || !vt_setting_keep(vt_process.set.keep, &k->rules)) return NULL;
+    if (!k) return NULL;
+    if (*set->trigger) vt_setting_trigger(set->trigger, &k->rules);
+    else vt_setting_keep(set->keep, &k->rules);
     return l->keep = k;
 }
 
@@ -52,6 +57,12 @@ static uint32_t step_of(uint64_t ticks)
     if (ticks < STEPS) return (uint32_t)ticks;
     const uint32_t above = 63 - (uint32_t)__builtin_clzll(ticks) - STEP_BITS;
     return (above + 1) * STEPS + (uint32_t)(ticks >> above) % STEPS;
+}
+
+/* The shortest duration of a class. */
+static uint64_t shortest(uint32_t step)
+{
+    return step < STEPS ? step : (uint64_t)(STEPS + step % STEPS) << (step / STEPS - 1);
 }
 
 /* 1: so many iterations are fewer than the share of the slowest ones, the next one included. */
@@ -73,6 +84,38 @@ static void add_duration(struct vt_keep *k, uint64_t ticks)
     while (k->slow && are_few(k, k->slower + k->durations[k->slow - 1])) k->slower += k->durations[--k->slow];
 }
 
+/* ---- The trigger ---- */
+
+#define LEAST 10u /* iterations before the first one that may take long */
+
+static void see_trigger(struct vt_keep *k, const struct vt_iteration *i, uint64_t ticks)
+{
+    if (!k->slow || k->ended < LEAST) return;
+    const double median = (double)shortest(k->slow - 1), times = (double)ticks / (median ? median : 1);
+    if (times * 10000 <= (double)k->rules.longer) return;
+    if (!k->fired) k->fired = i->number;
+    VT_SET(k->fires, k->fires + 1);
+    vt_ring_ask();
+}
+
+void vt_keep_tell_trigger(struct vt_location *l)
+{
+    char words[200];
+    struct vt_keep *k = l->keep;
+    if (!k || !k->fired) return;
+    struct vt_text t = vt_text_into(words, sizeof words);
+    vt_text_add(&t, "VT_TRIGGER: long iteration ");
+    vt_text_dec(&t, k->fired);
+    vt_text_add(&t, " of ", vt_process.set.iteration);
+    k->fired = 0;
+    const uint32_t marker = (uint32_t)vt_new_id(VT_ID_MARKER), text = (uint32_t)vt_new_id(VT_ID_TEXT);
+    if (!marker || !text) return;
+    vt_define_at(l, VT_D_MARKER, vt_number(marker), vt_string("trigger"), vt_number(VT_MARKER_HINT));
+    vt_define_at(l, VT_D_TEXT, vt_number(text), vt_string(words));
+    const uint64_t record[2] = {VT_HEAD(VT_K_MARKER, 1, marker), text};
+    vt_put_record(l, record, 2, vt_now());
+}
+
 /* ---- The fate of an iteration ---- */
 
 static void decide(struct vt_keep *k, uint32_t index, enum vt_fate fate)
@@ -87,7 +130,8 @@ void vt_keep_begins(struct vt_keep *k, const struct vt_iteration *i)
     const struct vt_keep_rules *r = &k->rules;
     if (k->fates[i->index] != VT_UNDECIDED) return;
     VT_SET(k->iterations, i->number);
-    if (i->number <= r->first || (r->every && i->number % r->every == 0)) decide(k, i->index, VT_KEPT);
+    if (r->longer) decide(k, i->index, VT_KEPT);
+    else if (i->number <= r->first || (r->every && i->number % r->every == 0)) decide(k, i->index, VT_KEPT);
     else if (!r->slowest) decide(k, i->index, VT_LEFT_OUT);
 }
 
@@ -96,6 +140,7 @@ void vt_keep_ends(struct vt_keep *k, const struct vt_iteration *i, uint64_t now)
     const uint64_t ticks = now - i->entered;
     if (k->fates[i->index] == VT_UNDECIDED) decide(k, i->index, is_slow(k, ticks) ? VT_KEPT : VT_LEFT_OUT);
     if (!i->index && k->fates[0] == VT_KEPT) k->held = NULL;
+    if (k->rules.longer) see_trigger(k, i, ticks);
     if (k->rules.slowest) add_duration(k, ticks);
 }
 
@@ -133,9 +178,10 @@ void vt_keep_written(struct vt_location *l, const struct vt_chunk *c)
 
 uint32_t vt_keep_ready(struct vt_location *l)
 {
+    const struct vt_keep *k = l->keep;
     uint32_t n = 0;
-    if (!l->keep || !l->keep->held) return UINT32_MAX;
-    for (struct vt_chunk *c = l->full; c && c != l->keep->held; c = vt_chunk_next(c)) n++;
+    if (!k || (!k->held && !k->out)) return UINT32_MAX;
+    for (struct vt_chunk *c = l->full; c && c != k->held && c != k->out; c = vt_chunk_next(c)) n++;
     return n ? n : UINT32_MAX;
 }
 
@@ -145,7 +191,7 @@ void vt_keep_define(struct vt_location *l)
 {
     char key[32], value[48];
     const struct vt_keep *k = l->keep;
-    if (!k) return;
+    if (!k || k->rules.longer) return;
     struct vt_text t = vt_text_into(key, sizeof key);
     vt_text_add(&t, "iterations.");
     vt_text_dec(&t, l->number);

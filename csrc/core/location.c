@@ -76,7 +76,7 @@ void vt_location_mend(struct vt_location *l)
 
 void vt_chunk_finish(struct vt_location *l)
 {
-    if (*vt_process.set.keep && l->chunk) vt_thin_last(l);
+    if (*vt_process.set.iteration && l->chunk) vt_thin_last(l);
     struct vt_chunk *c = l->chunk;
     VT_SET(l->limit, NULL);
     VT_SET(l->chunk, NULL);
@@ -160,7 +160,7 @@ static int begin_chunk(struct vt_location *l)
 static uint32_t most_chunks(const struct vt_location *l)
 {
     const struct vt_settings *s = &vt_process.set;
-    const int waits = l->mark.chunk || (l->keep && l->keep->held);
+    const int waits = l->mark.chunk || (l->keep && (l->keep->held || l->keep->out));
     if (!l->step_at || waits || s->max_flushes || s->slow_files) return l->quota;
     return l->step_at < l->quota ? l->step_at : l->quota;
 }

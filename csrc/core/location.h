@@ -131,7 +131,7 @@ struct vt_thin {
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };
 
-/* The iterations of a location (VT_KEEP). A chunk may be walked several times while it fills: `start` is the state at its
+/* The iterations of a location (VT_KEEP, VT_TRIGGER). A chunk may be walked several times while it fills: `start` is the state at its
    begin, `open` at the end of the last walk. */
 #define VT_KEEP_STEPS 976u /* classes of durations (keep.c) */
 enum vt_fate { VT_UNDECIDED, VT_KEPT, VT_LEFT_OUT };
@@ -149,8 +149,13 @@ struct vt_keep {
     uint32_t seen, changed; /* words of the chunk that were walked before; 1: further iterations are left out */
     struct vt_chunk *held; /* full chunk with the begin of the open iteration, while that is undecided; NULL: none */
     uint32_t held_from; /* as vt_iteration.begin, in this chunk */
+    /* the first and the last full chunk of an iteration that is left out, whose calls are still to be taken out; NULL: none */
+    struct vt_chunk *out, *out_end;
+    uint32_t held_out; /* as held_from, in `out` */
     uint32_t slow; /* first class of durations that fewer than rules.slowest reach */
     uint64_t ended, slower; /* number of iterations with a duration, and of those from class `slow` on */
+    uint64_t fires,
+        fired; /* number of times that VT_TRIGGER has fired; the iteration that is still to be told, 0: none */
     uint32_t durations[VT_KEEP_STEPS];
     uint8_t fates[VT_CHUNK_WORDS / 2 +
                   2]; /* enum vt_fate: of the iteration at `start`, and of those that begin in the chunk */
@@ -419,14 +424,14 @@ int vt_budget_knows_blocks(void);
 /* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
 void vt_budget_choose(struct vt_thin *t, uint64_t now);
 
-/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP) ---- */
+/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP), or for which the ring is written (VT_TRIGGER) ---- */
 
 /* Returns 1 for the name of the region whose calls are iterations. */
 int vt_keep_is_name(const char *name);
 /* Notes that calls of a region are iterations. what: as in vt_chunk.open. */
 void vt_keep_watch(uint64_t what);
 int vt_keep_is_iteration(uint64_t what);
-/* Returns the iterations of a location; NULL: VT_KEEP is not set, or there is no memory. Requires the lock of the location. */
+/* Returns the iterations of a location; NULL: VT_ITERATION is not set, or there is no memory. Requires the lock of the location. */
 struct vt_keep *vt_keep_of(struct vt_location *l);
 /* In the first walk over records: an iteration begins or ends; the walk ends. now: ticks. */
 void vt_keep_begins(struct vt_keep *k, const struct vt_iteration *i);
@@ -436,8 +441,10 @@ void vt_keep_judged(struct vt_keep *k, const struct vt_iteration *i, uint64_t no
 void vt_keep_next_chunk(struct vt_keep *k, struct vt_chunk *c);
 /* A full chunk is written: an undecided iteration that began in it stays. */
 void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
-/* Returns the number of full chunks that are not held; UINT32_MAX: all chunks may be written. */
+/* Returns the number of full chunks before those that are held or to be thinned; UINT32_MAX: all chunks may be written. */
 uint32_t vt_keep_ready(struct vt_location *l);
+/* Writes a marker for the iteration for which the trigger has just fired. Requires that l->busy is set. */
+void vt_keep_tell_trigger(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
 
@@ -467,9 +474,11 @@ void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
 /* Thins the current chunk of the calling thread's location, if need be. Returns 1 if recording continues in the chunk. 0:
    it is still full. Requires the lock of the location. */
 int vt_thin(struct vt_location *l);
-/* Takes the calls in iterations that are left out from the current chunk, which is finished now, and from chunks that were
-   held. Requires the lock of the location. */
+/* Takes the calls in iterations that are left out from the current chunk, which is finished now. Requires the lock of the
+   location. */
 void vt_thin_last(struct vt_location *l);
+/* Takes them from at most so many full chunks that wait for it. Requires the lock of the location. */
+void vt_thin_held(struct vt_location *l, uint32_t most);
 /* Writes from which length on calls are recorded, if that has changed for the present chunk. */
 void vt_thin_tell(struct vt_location *l);
 /* Notes if the calls of a new region may be thinned. paradigm, role: as in OTF2. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS), iterations (VT_KEEP). */
+   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS), iterations (VT_KEEP,
+   VT_TRIGGER). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -157,36 +158,68 @@ int vt_setting_keep(const char *text, struct vt_keep_rules *rules)
     }
 }
 
-void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes)
+/* Returns the text after a word and spaces; NULL: it does not begin with the word. */
+static const char *after(const char *text, const char *word)
+{
+    if (!text || strncasecmp(text, word, strlen(word)) != 0) return NULL;
+    text += strlen(word);
+    return text + strspn(text, " ");
+}
+
+int vt_setting_trigger(const char *text, struct vt_keep_rules *rules)
+{
+    *rules = (struct vt_keep_rules){.slowest = VT_KEEP_ALL / 2};
+    text = after(after(text, "iteration"), ">");
+    if (!text || !(text = read_number(text, 1, &rules->longer))) return 0;
+    text = after(after(text + strspn(text, " "), "x"), "median");
+    return text && !*text;
+}
+
+typedef int reads(const char *text, struct vt_keep_rules *rules);
+
+static void read_rules(const char *name, char *into, size_t bytes, reads *read, const char *wrong)
 {
     const char *text = vt_setting_text(name);
     struct vt_keep_rules rules;
     into[0] = 0;
     if (!text || !*text) return;
-    if (strlen(text) >= bytes || !vt_setting_keep(text, &rules)) {
-        if (speaks)
-            vt_say(1, "%s=%.100s is not first:N, every:N, slowest:P%% or several of these: all is recorded", name,
-                   text);
+    if (strlen(text) >= bytes || !read(text, &rules)) {
+        if (wrong) vt_say(1, "%s=%.100s is not %s", name, text, wrong);
         return;
     }
     struct vt_text t = vt_text_into(into, bytes);
     vt_text_add(&t, text);
 }
 
-/* VT_KEEP needs events, and the name of a region. */
-static void check_keep(struct vt_settings *set)
+void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes)
 {
-    if (*set->keep && set->mode == VT_MODE_TRACE && *set->iteration) return;
-    if (*set->keep && set->speaks)
-        vt_say(1, "VT_KEEP has no effect %s",
-               *set->iteration ? "with VT_MODE=RING or PROFILE" : "without VT_ITERATION");
-    if (!*set->keep && *set->iteration && set->speaks) vt_say(1, "VT_ITERATION has no effect without VT_KEEP");
-    set->keep[0] = 0;
+    read_rules(name, into, bytes, vt_setting_keep,
+               speaks ? "first:N, every:N, slowest:P% or several of these: all is recorded" : NULL);
+}
+
+void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t bytes)
+{
+    read_rules(name, into, bytes, vt_setting_trigger,
+               speaks ? "such as 'iteration > 1.5 x median': there is no trigger" : NULL);
+}
+
+/* A setting that needs a mode, and the name of a region. */
+static void check_rules(const struct vt_settings *set, const char *name, char *rules, enum vt_mode mode)
+{
+    if (!*rules || (set->mode == mode && *set->iteration)) return;
+    const char *mode_needed = mode == VT_MODE_RING ? "without VT_MODE=RING" : "with VT_MODE=RING or PROFILE";
+    if (set->speaks) vt_say(1, "%s has no effect %s", name, set->mode == mode ? "without VT_ITERATION" : mode_needed);
+    rules[0] = 0;
 }
 
 void vt_setting_texts_check(struct vt_settings *set)
 {
-    check_keep(set);
+    const int has_rules = *set->keep || *set->trigger;
+    check_rules(set, "VT_KEEP", set->keep, VT_MODE_TRACE);
+    check_rules(set, "VT_TRIGGER", set->trigger, VT_MODE_RING);
+    if (*set->iteration && !has_rules && set->speaks)
+        vt_say(1, "VT_ITERATION has no effect without VT_KEEP or VT_TRIGGER");
+    if (!*set->keep && !*set->trigger) set->iteration[0] = 0;
     if (*set->ring_signal && set->mode == VT_MODE_TRACE && set->speaks)
         vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING or PROFILE");
     if (*set->sample_event && set->sample_clock != VT_SAMPLE_CLOCK_PERF && set->speaks)

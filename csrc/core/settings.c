@@ -29,7 +29,8 @@ enum setting_type {
     MOMENT,
     WORDS,
     PATTERNS,
-    KEEP
+    KEEP,
+    TRIGGER
 };
 enum leaves { NOTHING, PART, WHOLE };
 
@@ -261,6 +262,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     else if (s->type == PATTERNS)
         vt_setting_read_words(set->speaks, s->name, into, s->bytes, "; VT_FILTER_SPEC reads a file of any size");
     else if (s->type == KEEP) vt_setting_read_keep(set->speaks, s->name, into, s->bytes);
+    else if (s->type == TRIGGER) vt_setting_read_trigger(set->speaks, s->name, into, s->bytes);
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }
 

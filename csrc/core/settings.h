@@ -33,7 +33,8 @@ int vt_exec_is_traced(void);
 /* ---- setting_texts.c ---- */
 
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS), iterations (VT_KEEP). */
+   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS), iterations (VT_KEEP,
+   VT_TRIGGER). */
 
 /* Returns 1 for a word for yes, 0 for a word for no; -1 if the text is neither. */
 int vt_setting_yes(const char *text);
@@ -47,19 +48,23 @@ int vt_setting_rate(const char *text, uint64_t *ns);
 void vt_setting_show_rate(struct vt_text *t, uint64_t ns);
 /* Returns the number of a signal; 0 if vtrace does not accept the signal. */
 int vt_setting_signal(const char *name);
-/* The iterations that stay in full (VT_KEEP). slowest: in millionths of all. 0: none by this rule. */
+/* The iterations that stay in full (VT_KEEP). slowest: in millionths of all. 0: none by this rule. longer: of VT_TRIGGER, in
+   ten-thousandths of the median. */
 struct vt_keep_rules {
-    uint64_t first, every, slowest;
+    uint64_t first, every, slowest, longer;
 };
 #define VT_KEEP_ALL UINT64_C(1000000)
 /* Parses rules such as "slowest:5%,every:100,first:10". Returns 0 if the text is something else. */
 int vt_setting_keep(const char *text, struct vt_keep_rules *rules);
+/* Parses "iteration > 1.5 x median" in the same way. */
+int vt_setting_trigger(const char *text, struct vt_keep_rules *rules);
 
 /* Reads such a setting from the environment into a text; "" if it is unset or invalid. speaks 1: prints a message if
    the value is invalid. */
 void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes);
+void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes, const char *advice);
 /* Checks that the settings are consistent; removes a VT_STOP_AFTER that is not later than VT_START_AFTER. */
 void vt_setting_texts_check(struct vt_settings *set);

@@ -152,7 +152,9 @@ TEXT(VT_KEEP, keep, 64, KEEP, PART, "filter.md",
      "iterations of which all is recorded: first:10, every:100, slowest:5% (of a thread), or several, separated by commas; "
      "the calls in others are only counted", "all")
 TEXT(VT_ITERATION, iteration, 128, WORDS, NOTHING, "filter.md",
-     "with VT_KEEP: the function or user region whose calls are the iterations", "none")
+     "with VT_KEEP or VT_TRIGGER: the function or user region whose calls are the iterations", "none")
+TEXT(VT_TRIGGER, trigger, 64, TRIGGER, NOTHING, "filter.md",
+     "with VT_MODE=RING: write the records when an iteration takes long, such as 'iteration > 1.5 x median'", "none")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)

@@ -81,7 +81,10 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
         vt_window_apply(l);
         vt_busy_begin(l);
     }
-    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l);
+    if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) {
+        vt_write_out(l);
+        now = vt_now();
+    }
     if (VT_UNLIKELY(atomic_load_explicit(&vt_process.full, memory_order_relaxed) != l->size)) {
         vt_size_follow(l, now);
         now = vt_now();
@@ -111,6 +114,7 @@ void vt_write_out(struct vt_location *l)
 {
     uint64_t begin = vt_now();
     vt_ring_answered(l);
+    vt_keep_tell_trigger(l);
     if (vt_location_lock(l)) {
         vt_chunk_finish(l); /* the next event begins a new chunk */
         vt_samples_finish(l);

@@ -10,6 +10,8 @@
 
 #define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
 #define NO_WORD UINT32_MAX
+#define AT_ONCE                                                                                                        \
+    2u /* held chunks that are thinned for each full one: the next iteration thins those of one of its length */
 #define MARK_WORDS 4 /* of a THINNED record with a TIME record */
 
 struct pass {
@@ -432,29 +434,44 @@ static struct vt_chunk *take_held(struct vt_location *l, struct vt_chunk *c, uin
     count_records(l, c, p.to);
     VT_SET(p.to->next, c->next);
     __atomic_store_n(&p.to->state, VT_CHUNK_FULL, __ATOMIC_RELEASE);
-    l->keep->start.lacks |= p.iteration.lacks;
     vt_chunk_give(c);
     return p.to;
 }
 
-/* The iteration that began in held chunks is left out. */
-static void take_all_held(struct vt_location *l, struct vt_keep *k)
+void vt_thin_held(struct vt_location *l, uint32_t most)
 {
+    struct vt_keep *k = l->keep;
     struct vt_chunk *before = NULL, *c = l->full;
-    uint32_t from = k->held_from;
-    while (c && c != k->held) {
+    if (!k || !k->out) return;
+    while (c && c != k->out) {
         before = c;
         c = vt_chunk_next(c);
     }
-    k->held = NULL;
-    for (; c; c = vt_chunk_next(c), from = 0) {
-        const int is_last = c == l->full_last;
-        c = take_held(l, c, from);
+    for (k->out = c; k->out && most; most--) {
+        const int is_end = c == k->out_end, is_last = c == l->full_last;
+        c = take_held(l, c, k->held_out);
         if (before) VT_SET(before->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
         else l->full = c;
         if (is_last) l->full_last = c;
         before = c;
+        c = vt_chunk_next(c);
+        k->out = is_end ? NULL : c;
+        k->held_out = 0;
     }
+}
+
+/* Takes calls out of a few held chunks of an iteration that is left out, so that no event waits long. */
+static void take_some_held(struct vt_location *l, struct vt_keep *k)
+{
+    if (k->held && k->fates[0] == VT_LEFT_OUT) {
+        vt_thin_held(l, UINT32_MAX);
+        k->out = k->held;
+        k->out_end = l->full_last;
+        k->held_out = k->held_from;
+        k->held = NULL;
+        k->start.lacks = 1;
+    }
+    vt_thin_held(l, AT_ONCE);
 }
 
 /* ---- The current chunk ---- */
@@ -477,7 +494,7 @@ static uint32_t thin(struct vt_location *l, struct vt_chunk *c)
         if (!vt_budget_knows_blocks()) try_block(c);
         vt_budget_choose(l->thin, vt_clock_ns(CLOCK_MONOTONIC_RAW));
     }
-    if (k && k->held && k->fates[0] == VT_LEFT_OUT) take_all_held(l, k);
+    if (k) take_some_held(l, k);
     const uint32_t words = l->thin->bits || (k && k->changed) ? take(l, &p) : 0;
     if (!k) return words;
     if (words) k->open = p.iteration;

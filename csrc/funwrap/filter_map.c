@@ -646,7 +646,7 @@ __attribute__((constructor)) static void prepare(void)
     vt_groups_load();
     if (vt_process.set.max_stack_depth) vt_function_rules |= VT_RULES_DEPTH;
     vt_functions_set(vt_process.set.functions);
-    if (vt_filter_load() || vt_window_watches || vt_functions_chosen() || *vt_process.set.keep) {
+    if (vt_filter_load() || vt_window_watches || vt_functions_chosen() || *vt_process.set.iteration) {
         has_name_rules = 1;
         preparing = 1;
         learn_unheard(0, 0, no_change, NULL);

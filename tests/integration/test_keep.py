@@ -11,6 +11,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -174,12 +175,13 @@ def test_kills(program: Path, tmp_path: Path, keep: str) -> None:
         where.mkdir()
         env = environment({**STEPS, "VT_KEEP": keep, "VT_BUFFER_SIZE": "2M"})
         process = subprocess.Popen([program, "forever", "1000", "0", middles], cwd=where, env=env)
-        while not list(where.glob("*.buffer")):
+        counts = where / "counts"
+        while not (counts.exists() and counts.stat().st_size):
             time.sleep(0.02)
         time.sleep(chance.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        made = struct.unpack("<3Q", (where / "counts").read_bytes()[:24])
+        made = struct.unpack("<3Q", counts.read_bytes()[:24])
         unify(where, "kept")
         check(where / "kept.trace")
         found = by_name(calls(where / "kept.trace"))
@@ -209,8 +211,13 @@ def test_what_users_see(program: Path, tmp_path: Path) -> None:
         ({"VT_KEEP": "every:0", "VT_ITERATION": "step"}, "VT_KEEP=every:0 is not first:N, every:N, slowest"),
         ({"VT_KEEP": "slowest:101%", "VT_ITERATION": "step"}, "VT_KEEP=slowest:101% is not "),
         ({"VT_KEEP": "every:2"}, "VT_KEEP has no effect without VT_ITERATION"),
-        ({"VT_ITERATION": "step"}, "VT_ITERATION has no effect without VT_KEEP"),
+        ({"VT_ITERATION": "step"}, "VT_ITERATION has no effect without VT_KEEP or VT_TRIGGER"),
         ({"VT_KEEP": "every:2", "VT_ITERATION": "step", "VT_MODE": "RING"}, "VT_KEEP has no effect with VT_MODE="),
+        ({"VT_TRIGGER": "iteration > median", "VT_ITERATION": "step"}, "VT_TRIGGER=iteration > median is not such as "),
+        (
+            {"VT_TRIGGER": "iteration > 2 x median", "VT_ITERATION": "step"},
+            "VT_TRIGGER has no effect without VT_MODE=RING",
+        ),
         ({"VT_KEEP": "every:2", "VT_ITERATION": "stop"}, "VT_ITERATION=stop has no calls: all is recorded"),
     ],
 )
@@ -218,6 +225,21 @@ def test_bad_settings(program: Path, tmp_path: Path, env: dict[str, str], words:
     assert words in run(program, tmp_path, "function", "4", "0", env=env).stderr
     unify(tmp_path, "kept")
     assert check(tmp_path / "kept.trace").calls()["tiny"] == 4 * 16
+
+
+def test_trigger(program: Path, tmp_path: Path) -> None:
+    """Iteration 1500 of 2500 sleeps; at the end the ring has the last 300."""
+    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "RING", "VT_BUFFER_SIZE": "100K"}
+    done = run(program, tmp_path, "function", "2500", "1500", env=env)
+    assert "VT_TRIGGER fired for " in done.stderr
+    unify(tmp_path, "kept")
+    trace = check(tmp_path / "kept.trace")
+    found = [event for event in trace.events if event.kind in ("Enter", "Leave")]
+    found = [event for event in found if trace.region_of(event).name == "step"]
+    times = [after.time - before.time for before, after in pairwise(found) if before.kind == "Enter"]
+    assert max(times) * 1e9 / trace.resolution > 19e6
+    markers = vtrace_api.open(tmp_path / "kept.trace").markers()["text"].tolist()
+    assert any(text.startswith("VT_TRIGGER: long iteration ") for text in markers)
 
 
 @pytest.mark.parametrize("words", [("--keep", "often", "--iteration", "step"), ("--keep", "every:2")])
