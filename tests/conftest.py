@@ -6,18 +6,50 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import vtrace
-from support.build import aarch64, mpis
+from support.build import aarch64, compilers, mpis
 from support.build.builder import Builder
 
-FIRST = ("test_mpi_mpi4py.py", "test_conformance.py", "test_wheel.py", "test_docs.py")
-"""Files that take minutes. They start first: otherwise the last worker would run one of them alone."""
+LONGEST = (
+    "test_view_first",
+    "test_view_arranged",
+    "test_docs",
+    "test_view_causes",
+    "test_view_panels",
+    "test_situations",
+    "test_planted",
+    "test_view",
+    "test_view_accessible",
+    "test_view_save",
+    "test_wheel",
+    "test_conformance",
+    "test_vtunify_mpi",
+    "test_mpi_mpi4py",
+    "test_sanitizers",
+    "test_packed",
+    "test_sampling_python",
+    "test_budget",
+    "test_every_command",
+    "test_build_systems",
+    "test_aarch64",
+    "test_sampling",
+    "test_view_tasks",
+    "test_always",
+)
+"""Files that take minutes, the longest first: otherwise the last worker would run one of them alone."""
+
+ALIKE = {"compiler": compilers.C, "mpi": mpis.NAMES[:2], "job": ("mpich-wheel", "openmpi")}
+"""By argument of tests: values that nearly all tests find alike. A test with all of these values runs with one of them,
+the name of the test chooses it; the full tests run with each."""
 
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -27,8 +59,29 @@ if Path(vtrace.__file__).resolve().is_relative_to(SOURCE):  # pytest was started
 gc.set_threshold(100_000)  # Python else spends a tenth of pytest's time on looking for cycles of objects
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    for argument, values in ALIKE.items():
+        _choose_one(items, argument, values)
+
+
+def _choose_one(items: list[pytest.Item], argument: str, values: Sequence[str]) -> None:
+    """Marks full all but one of the tests that differ in the value of one argument only."""
+    alike: dict[tuple[str, str], dict[str, pytest.Item]] = defaultdict(dict)
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if argument in params and not item.get_closest_marker("full"):
+            others = repr({name: value for name, value in params.items() if name != argument})
+            alike[item.nodeid.partition("[")[0], others][str(params[argument])] = item
+    for variants in alike.values():
+        if {*variants} == {*values}:
+            first = min(item.nodeid for item in variants.values())
+            kept = values[crc32(first.encode()) % len(values)]
+            for value, item in variants.items():
+                if value != kept:
+                    item.add_marker(pytest.mark.full)
 
 
 def pytest_collection_finish() -> None:
