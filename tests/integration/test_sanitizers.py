@@ -42,13 +42,6 @@ CORE = [*(ROOT / "csrc/core").glob("*.c"), *(ROOT / "csrc/funwrap").glob("*.c")]
 CHECKS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 
-def compile_core(target: Path, *words: str | Path) -> Path:
-    """Compiles the recording core with other sources and options; the words keep their order."""
-    texts = [need("gcc"), "-std=gnu11", *map(str, words), *map(str, CORE), "-o", str(target), "-lpthread", "-ldl"]
-    subprocess.run(texts, check=True)
-    return target
-
-
 RACES = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 
 
@@ -209,11 +202,14 @@ def test_races_again(stress: Path, tmp_path: Path, scenario: str, turn: int) -> 
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checked(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libvtrace.so.1 under ASan and UBSan, for programs with the same sanitizers."""
     place = tmp_path_factory.mktemp("checked")
     script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
-    compile_core(place / "libvtrace.so.1", *CHECKS, "-shared", "-fPIC", "-fvisibility=hidden", script)
+    objects = [*build.part("core"), *build.part("funwrap")]
+    call(
+        [need("gcc"), *CHECKS, "-shared", script, *objects, "-o", place / "libvtrace.so.1", "-lpthread", "-ldl"], place
+    )
     return place
 
 
@@ -244,7 +240,9 @@ def test_address_and_undefined_with_clang(
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_core(tmp_path_factory.mktemp("units") / "core", "-g", "-O1", ROOT / "tests/c/core.c")
+    place = tmp_path_factory.mktemp("units")
+    call([need("gcc"), "-std=gnu11", "-g", ROOT / "tests/c/core.c", *CORE, "-o", "core", "-lpthread", "-ldl"], place)
+    return place / "core"
 
 
 def valgrind(where: Path, program: Path, *args: str) -> None:

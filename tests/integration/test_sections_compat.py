@@ -27,18 +27,18 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where / "tools"
 
 
-@pytest.fixture(params=LANGUAGES)
-def program(request: pytest.FixtureRequest, build: Builder, tools: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module", params=LANGUAGES)
+def program(request: pytest.FixtureRequest, tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, compiled without vtrace: C and C++ with the headers only, else with the library."""
     headers, library = ("-I", tools / "include"), ("-L", tools / "lib", "-lfapp")
-    made = tmp_path / "sections"
+    made = tmp_path_factory.mktemp(request.param) / "sections"
     source, words = {
         "c": ("c", ["gcc", "-Wall", "-Wextra", "-Werror", *headers]),
         "c++": ("c", ["g++", "-x", "c++", "-Wall", "-Wextra", "-Werror", *headers]),
         "declared": ("c", ["gcc", "-DDECLARED"]), "fortran": ("f90", ["gfortran"]),
     }[request.param]  # fmt: skip
     more = library if request.param in LANGUAGES[2:] else ()
-    call([need(words[0]), *words[1:], PROGRAMS / f"sections_fapp.{source}", "-o", made, *more], tmp_path)
+    call([need(words[0]), *words[1:], PROGRAMS / f"sections_fapp.{source}", "-o", made, *more], made.parent)
     return made
 
 
@@ -52,15 +52,19 @@ def recorded(where: Path) -> list[str]:
         ]
 
 
+ALL = ["all/0=1", *OUTER, *HIDDEN, *TOFU, *SECOND, "all/0=0"]
+LEVELS: list[tuple[dict[str, str], list[str]]] = [
+    ({}, OUTER),
+    ({"FJ_TOFUPA_LEVEL": "0"}, OUTER),
+    ({"FJ_TOFUPA_LEVEL": "1"}, [*OUTER, *TOFU]),
+    ({"FJ_TOFUPA_LEVEL": "2", "VT_SECTION_LEVEL": "1"}, ALL),
+]
+
+
 @pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, OUTER),
-        ({"FJ_TOFUPA_LEVEL": "0"}, OUTER),
-        ({"FJ_TOFUPA_LEVEL": "1"}, [*OUTER, *TOFU]),
-        ({"FJ_TOFUPA_LEVEL": "2", "VT_SECTION_LEVEL": "1"}, ["all/0=1", *OUTER, *HIDDEN, *TOFU, *SECOND, "all/0=0"]),
-    ],
-    ids=["default", "tofu-0", "tofu-1", "all"],
+    ("program", "settings", "expected"),
+    [("c", *level) for level in LEVELS] + [(language, *LEVELS[-1]) for language in LANGUAGES[1:]],
+    indirect=["program"],
 )
 def test_levels(program: Path, tmp_path: Path, settings: dict[str, str], expected: list[str]) -> None:
     """At most -L, by default 0; strictly below FJ_TOFUPA_LEVEL, by default -1; regions from 1 to 4095."""
@@ -70,7 +74,7 @@ def test_levels(program: Path, tmp_path: Path, settings: dict[str, str], expecte
 
 def test_without_vtrace(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path)
-    assert names(tmp_path) == {"sections"}
+    assert not names(tmp_path)
 
 
 def test_example_of_the_guide(build: Builder, tools: Path, tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+BOTH = "io and memory"
 RUN = {
     "run": (),
     "no sample": ("--no-sample",),
     "io": ("--io",),
     "memory": ("--memory",),
+    BOTH: ("--io", "--memory"),
     "sample cpu": ("--sample=1000", "--sample-clock", "cpu"),
     "sample wall": ("--sample=1000", "--sample-clock", "wall"),
     "sample perf": ("--sample=10000", "--sample-clock", "perf"),
@@ -19,7 +21,8 @@ RUN = {
 """Modes of vtrace run and their options. The other mode is "cc": the program is compiled by vtrace-cc."""
 
 SAMPLES = ("sample cpu", "sample wall", "sample perf")
-PLAIN = ("run", "io", "memory", *SAMPLES)
+WRAPPERS = ("io", "memory")
+PLAIN = ("run", *WRAPPERS, *SAMPLES)
 """The modes of a program that no wrapper compiles."""
 COMPILED = (*PLAIN, "cc")
 
@@ -131,10 +134,10 @@ SITUATIONS = (
         Situation(
             name=f"many children that end at once by {how}",
             words=("{program}", how, "200"),
-            modes=SAMPLES,
+            modes=(mode,),
             source="quick_children.c",
         )
-        for how in ("_exit", "exit", "quick_exit")
+        for how, mode in zip(("_exit", "exit", "quick_exit"), SAMPLES, strict=True)
     ),
     *(
         Situation(

@@ -19,8 +19,8 @@ from support.fork_server import Request, send
 BIN = Path(sys.executable).parent
 """The directory of the installed commands."""
 _SUB_COMMANDS = (
-    "clean", "cut", "diagnose", "diff", "dump", "export", "filter", "import", "info", "mpip", "profile", "report",
-    "score", "settings", "summary", "timers",
+    "anonymise", "clean", "counters", "cut", "diagnose", "diff", "dump", "export", "filter", "help", "import", "info",
+    "jobs", "mpip", "pack", "profile", "report", "score", "settings", "summary", "timers", "unpack", "view",
 )  # fmt: skip
 """Sub-commands of vtrace that start no programs with vtrace's libraries."""
 _OF_START = ("COVERAGE_", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON")

@@ -88,9 +88,8 @@ class Builder:
     ) -> Path:  # fmt: skip
         """The program tests/c/NAME.c, linked with folders of csrc. Only gcc builds with sanitizers, since clang may
         lack their libraries. link: further options of the linker."""
-        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
-        words = [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
-        objects = [path for part in parts for path in self._part(part, words)]
+        words = self._unit_words(compiler, optimize)
+        objects = [path for part in parts for path in self.part(part, compiler, optimize)]
         place = self._directory / f"unit-{name}-{compiler}{optimize}"
         with place.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -100,8 +99,13 @@ class Builder:
                 call([*words, *link, *sources, "-o", place / name, "-lpthread", "-ldl"], place)
         return place / name
 
-    def _part(self, part: str, words: Sequence[str]) -> list[Path]:
-        """The objects of a folder of csrc, compiled once for all programs."""
+    def _unit_words(self, compiler: str, optimize: str) -> list[str]:
+        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
+        return [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
+
+    def part(self, part: str, compiler: str = "gcc", optimize: str = "-O1") -> list[Path]:
+        """The objects of a folder of csrc for programs and libraries, compiled once for all of them."""
+        words = [*self._unit_words(compiler, optimize), "-fPIC", "-fvisibility=hidden"]
         place = self._directory / f"{part}-{hashlib.sha256(' '.join(words).encode()).hexdigest()[:16]}"
         with place.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -58,13 +58,8 @@ PERL = """
 perl -e 'open F, ">f"; print F "a\\n" x 1000; close F; open F, "f"; @l = <F>; print scalar(@l), "\\n", `echo sub`;
 open P, "|cat"; print P "piped\\n"; close P; exit 5'
 """
-GXX = """
-printf 'struct s { int n = 7; virtual ~s() {} };\\n' > m.cc
-printf 'int main() { s *p = new s; int n = p->n; delete p; return n; }\\n' >> m.cc
-g++ -O1 m.cc -o m && ./m; code=$?; rm m; exit $code
-"""
 SQLITE = """
 sqlite3 x.db "create table t(a); with recursive c(x) as (select 1 union all select x + 1 from c where x < 2000)
 insert into t select x from c; create index i on t(a); vacuum; pragma integrity_check; select sum(a) from t"
 """
-SCRIPTS = {"bash": BASH, "git": GIT, "gcc": GCC, "g++": GXX, "tar": TAR, "perl": PERL, "sqlite3": SQLITE}
+SCRIPTS = {"bash": BASH, "git": GIT, "gcc": GCC, "tar": TAR, "perl": PERL, "sqlite3": SQLITE}
