@@ -34,7 +34,7 @@ LIKELY = st.lists(st.sampled_from(PIECES), max_size=60).map(lambda pieces: "".jo
 def test_no_file_harms(content: st.SearchStrategy[bytes], tmp_path: Path) -> None:
     heard, rules, groups = tmp_path / "stderr", tmp_path / "rules", tmp_path / "groups"
 
-    @fuzzed(max_examples=max(150, SECONDS * 20))
+    @fuzzed(max_examples=max(90, SECONDS * 20))
     @given(content, content, st.text("workmain*[]\\:(), #@!$p", max_size=30), st.integers(0, 9), GROUPS)
     def one(filter_bytes: bytes, group_bytes: bytes, name: str, rank: int, group: bytes) -> None:
         rules.write_bytes(filter_bytes)

@@ -20,7 +20,7 @@ from support.synthetic_runs.transcoding import MPI
 from support.tools import ROOT, call, need_sanitizer
 from vtrace.io.local import records as r
 
-SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 8
 RUNS = os.environ.get("VT_FUZZ_RUNS")
 """Number of inputs; if set, there is no limit of time."""
 SOURCES = ROOT / "csrc"

@@ -14,7 +14,7 @@ import pytest
 from support.readers.otf2_headers import DEFINITIONS, EVENTS, LIST_EVENTS, LISTED_DEFINITIONS, Callback
 from support.tools import ROOT, call, need_sanitizer
 
-SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 4 or 10
+SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 4 or 6
 RUNS = os.environ.get("VT_FUZZ_RUNS")
 SOURCES = ROOT / "csrc"
 FLAGS = [

@@ -137,7 +137,7 @@ RUNS = st.lists(st.tuples(*DAMAGE, CODECS, st.booleans(), st.integers(0, 9)), mi
 """Several runs for one child process, because starting a process takes longer than a run."""
 
 
-@fuzzed(max_examples=count(130))
+@fuzzed(max_examples=count(80))
 @given(RUNS)
 def test_whole_runs(where: Path, runs: list[tuple[Any, ...]]) -> None:
     def child() -> None:
@@ -159,7 +159,7 @@ AFTER = (
 )  # fmt: skip
 
 
-@fuzzed(max_examples=count(25))
+@fuzzed(max_examples=count(16))
 @given(st.lists(st.tuples(*DAMAGE, CODECS, st.integers(0, len(AFTER) - 1)), min_size=1, max_size=4))
 def test_written_after_salvage(where: Path, runs: list[tuple[Any, ...]]) -> None:
     """The tables, tiles and findings that vtunify --salvage writes, and the commands that read the salvaged archive."""

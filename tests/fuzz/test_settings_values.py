@@ -46,7 +46,7 @@ NAMES = st.sampled_from(SETTINGS) | st.from_regex(r"VT_[A-Z_]{1,40}", fullmatch=
 def test_no_value_harms(values: st.SearchStrategy[str], tmp_path: Path) -> None:
     heard = tmp_path / "stderr"
 
-    @fuzzed(max_examples=max(120, SECONDS * 20))
+    @fuzzed(max_examples=max(70, SECONDS * 20))
     @given(st.dictionaries(NAMES, values, max_size=6))
     def one(env: dict[str, str]) -> None:
         def read() -> None:

@@ -40,7 +40,7 @@ class Kernel:
 KERNELS = {"16K": Kernel(page=16384), "64K": Kernel(page=65536), "39 bits": Kernel(bits=39), "42 bits": Kernel(bits=42)}
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=["64K", "39 bits", *(pytest.param(name, marks=pytest.mark.full) for name in ("16K", "42 bits"))])
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     return KERNELS[request.param]
 

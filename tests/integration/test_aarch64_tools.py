@@ -137,8 +137,8 @@ def full(*words: str) -> object:
 @pytest.mark.parametrize(
     "words",
     [
-        ("summary", "--json"), ("diagnose", "--json"), ("cut", "--to", "50%", "-o", "cut"),
-        ("export", "--to", "perfetto", "-o", "export.pftrace"),
+        ("diagnose", "--json"), ("cut", "--to", "50%", "-o", "cut"),
+        full("summary", "--json"), full("export", "--to", "perfetto", "-o", "export.pftrace"),
         full("info", "--all"), full("profile", "--by", "callpath", "--csv"), full("timers", "--all"),
         full("report", "-o", "report.html"), full("export", "--to", "csv", "-o", "export.csv"),
         full("export", "--to", "chrome", "-o", "export.json"), full("view", "--text"), full("score", "--json"),

@@ -102,11 +102,11 @@ def test_directory_is_removed(build: Builder, tmp_path: Path, gone: str) -> None
 
 @pytest.mark.parametrize("env", [{}, {"VT_PTHREAD_REUSE": "no"}, SMALL], ids=["late", "own", "small"])
 def test_64_threads_end_at_the_same_moment(build: Builder, tmp_path: Path, env: dict[str, str]) -> None:
-    run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "64", "3000", env=env)
+    run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "64", "1500", env=env)
     unify(tmp_path, "threads")
     trace = check(tmp_path / "threads.trace")
     calls = Counter(tuple(sorted(trace.calls(location).items())) for location in trace.locations)
-    assert calls == {(("main", 1), ("work", 3000)): 1, (("body", 1), ("work", 3000)): 64}
+    assert calls == {(("main", 1), ("work", 1500)): 1, (("body", 1), ("work", 1500)): 64}
     assert json.loads(trace.properties["VTRACE::COVERAGE"])["complete"] is True
 
 

@@ -66,9 +66,10 @@ def test_lost_results(build: Builder, tmp_path: Path) -> None:
             assert (done.returncode, last) == (1, f"{name}: error: standard output: {why}"), str(done)
             assert "Traceback" not in done.stderr
             assert not before
-        assert redirected(tmp_path, "<&- >&- 2>&-", *command(name), *words).returncode == 1
-        piped = redirected(tmp_path, "| head -c 0", *command(name), *words)
-        assert "rror" not in piped.stderr, str(piped)
+        if words[:1] in ([], ["summary"]):
+            assert redirected(tmp_path, "<&- >&- 2>&-", *command(name), *words).returncode == 1
+            piped = redirected(tmp_path, "| head -c 0", *command(name), *words)
+            assert "rror" not in piped.stderr, str(piped)
 
 
 def test_work_goes_on(build: Builder, tmp_path: Path) -> None:

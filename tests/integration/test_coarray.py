@@ -18,12 +18,6 @@ from support.tools import PROGRAMS, call, need
 IMAGES = 3
 
 
-@pytest.fixture(params=["mpich", "openmpi"])
-def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
-    """Each MPI for which Debian has OpenCoarrays."""
-    return mpis.find(request.param, build)
-
-
 def result(mpi: Mpi, program: Path) -> str:
     """The line of the result in the program's output, without messages of libraries."""
     done = run(program, program.parent, launch=[*mpi.launch, "-n", str(IMAGES)], env=mpi.env)
@@ -31,10 +25,12 @@ def result(mpi: Mpi, program: Path) -> str:
     return line
 
 
-@pytest.mark.parametrize("way", ["caf", "library"])
-def test_coarray(mpi: Mpi, tmp_path: Path, way: str) -> None:
-    """Built with the compiler command of OpenCoarrays, in two steps; or with that of MPI and the library named by the
-    user. The traced program computes the result of the untraced one, and each image is a location."""
+@pytest.mark.parametrize(("name", "way"), [("mpich", "caf"), ("openmpi", "library")])
+def test_coarray(build: Builder, tmp_path: Path, name: str, way: str) -> None:
+    """With each MPI for which Debian has OpenCoarrays: built with the compiler command of OpenCoarrays in two steps, or
+    with that of MPI and the library that the user names. The traced program computes the untraced result, and each
+    image is a location."""
+    mpi = mpis.find(name, build)
     source, caf = PROGRAMS / "coarray.f90", need(f"caf.{mpi.name}")
     call([caf, source, "-o", "plain"], tmp_path)
     if way == "caf":

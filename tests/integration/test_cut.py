@@ -73,7 +73,7 @@ def test_whole(archive: Path, tmp_path: Path) -> None:
 def test_windows(archive: Path, tmp_path: Path) -> None:
     source = read(archive)
     messages = slow_cut.messages(source)
-    for begin, end in windows(source, 4):
+    for begin, end in windows(source, 3):
         options = "--from", f"{begin}ns", "--to", f"{end}ns"
         copy = cut(archive, tmp_path, *options)
         part = read(copy) if "VTRACE::ABOUT" not in source.properties else check(copy)

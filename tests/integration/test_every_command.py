@@ -24,7 +24,7 @@ from support.tools import Done, call, command
 from support.users.terminal import on_terminal
 
 FEW = ("killed", "markers", "messages", "one-event", "scorep-sampling")
-"""Kinds for the tests of a terminal and of the Python API."""
+"""Kinds for the test of the Python API."""
 
 
 class Made:
@@ -44,11 +44,12 @@ def made(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(build, tmp_path_factory)
 
 
-SLOW = "10000-locations"
-"""A kind for the full tests only: it takes as long as all others."""
+MORE = ("10000-locations", "io", "markers", "ring", "rma", "scorep-io", "scorep-omp", "threads")
+"""Kinds for the full tests only: the first takes as long as all others, and test_packed.py has most commands on the
+others."""
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full) if name == SLOW else name for name in KINDS])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full) if name in MORE else name for name in KINDS])
 def kind(request: pytest.FixtureRequest, made: Made) -> Kind:
     return made(request.param)
 
@@ -216,7 +217,7 @@ def test_local_files(kind: Kind, tmp_path: Path) -> None:
         well(vtrace(place, *words, kind.local.name, check=False))
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", ["messages", "one-event"])
 def test_on_a_terminal(made: Made, tmp_path: Path, name: str) -> None:
     archive = made(name).archive
     for words in (["summary"], ["info"], ["timers"], ["profile"], ["score"]):

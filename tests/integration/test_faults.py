@@ -12,9 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from support.build import mpis
 from support.build.builder import Builder
@@ -125,16 +127,18 @@ def test_serial(build: Builder, tmp_path: Path, pipe: Pipe, how: str, threads: i
     unified(tmp_path, pipe, False, code != 0 or (how == "exec" and threads > 0))
 
 
-@pytest.mark.parametrize("how", [*HARD, *SOFT, "mpi_abort", "batch", "limit"])
-@pytest.mark.parametrize(
-    ("name", "threads"),
-    [
-        ("mpich-wheel", 3), ("openmpi", 3),
-        *(pytest.param(name, threads, marks=full) for name, threads in (
-            ("mpich-wheel", 0), ("openmpi", 0), ("mpich", 0), ("mpich", 3), ("openmpi-wheel", 0), ("openmpi-wheel", 3),
-        )),
-    ],
-)  # fmt: skip
+FEW = ("kill", "exec", "return", "mpi_abort")
+
+
+def cases() -> Iterator[ParameterSet]:
+    """Each end with one MPI, and some with another; the full tests have all with each MPI, also without threads."""
+    ends = (*HARD, *SOFT, "mpi_abort", "batch", "limit")
+    for name, threads, how in product(mpis.NAMES, (0, 3), ends):
+        some = threads and (name == "mpich-wheel" or (name == "openmpi" and how in FEW))
+        yield pytest.param(name, threads, how, marks=() if some else full)
+
+
+@pytest.mark.parametrize(("name", "threads", "how"), [*cases()])
 def test_mpi(build: Builder, tmp_path: Path, pipe: Pipe, name: str, threads: int, how: str) -> None:
     mpi = mpis.find(name, build)
     program = mpi.build("faults.c", flags=(*FLAGS, "-DMPI"))

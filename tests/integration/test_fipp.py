@@ -226,7 +226,7 @@ def collect(where: Path, *words: str | Path, check: bool = True) -> Done:
     return vtrace(where, "compat", "fipp", "-C", *words, check=check)
 
 
-@pytest.mark.parametrize("language", ["c", "c++", "fortran"])
+@pytest.mark.parametrize("language", ["c", pytest.param("c++", marks=pytest.mark.full), "fortran"])
 def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
     """-S range samples only between fipp_start and fipp_stop; the CPU time is within 5 standard errors."""
     flags: tuple[str | Path, ...] = ("-O1", "-I", LIB / "compat" / "include")
@@ -290,7 +290,7 @@ def calls_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("options", [(), ("-Lshared",), ("-Icall", "-Puserfunc")], ids=["", "shared", "userfunc"])
 def test_libraries(calls_library: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     """A library with debug information: without -Lshared it has no lines, and with -Puserfunc its costs are main's."""
-    collect(tmp_path, "-d", "prof", "-i", "10", *options, calls_library, "300")
+    collect(tmp_path, "-d", "prof", "-i", "10", *options, calls_library, "120")
     tables = fipp_report.tables(vtrace(tmp_path, "compat", "fipp", "-A", "-l0", "-d", "prof").stdout)
     rows = {row[-1]: row for row in tables["Application", "procedures"][0].rows}
     lines = {row[-1] for row in tables["Application", "lines"][0].rows}
@@ -314,7 +314,7 @@ def test_options_with_a_blank_and_the_most_memory(
     build: Builder, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     program = build("sampled_loops.c", flags=("-g", "-O1"), plain=True)
-    done = collect(tmp_path, "-d", "prof", *words, program, "1000")
+    done = collect(tmp_path, "-d", "prof", *words, program, "400")
     assert said in done.stderr
     assert "too large" not in done.stderr
     assert costs(tmp_path / "prof")

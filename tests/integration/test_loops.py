@@ -21,7 +21,7 @@ from support.tools import PROGRAMS, call, command
 
 KINDS = ("for", "while", "do", "goto")
 GUIDE = {"for": "FOR", "while": "WHILE", "do": "UNTIL", "goto": "GOTO"}
-BUILDS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O2")]
+BUILDS = [("gcc", "-O2"), ("clang", "-O2")]
 
 
 def recorded(program: Path, where: Path, *words: str) -> list[int]:

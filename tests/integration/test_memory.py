@@ -122,7 +122,7 @@ def test_off_by_default(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threshold", ["0", "100000"])
 @pytest.mark.parametrize(
-    ("threads", "pairs"), [(4, 5_000), pytest.param(16, 1_000_000, marks=pytest.mark.full)], ids=["short", "long"]
+    ("threads", "pairs"), [(4, 2_000), pytest.param(16, 1_000_000, marks=pytest.mark.full)], ids=["short", "long"]
 )
 def test_threads_signals_and_a_child(build: Builder, tmp_path: Path, threads: int, pairs: int, threshold: str) -> None:
     """Threads free each other's blocks, end, and run signal handlers: the heap balances exactly, also for blocks that

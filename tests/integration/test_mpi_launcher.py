@@ -76,8 +76,7 @@ def test_the_right_launcher(mpi: mpis.Mpi, ranks: int, tmp_path: Path) -> None:
     unify(tmp_path, "mpi_starts")
 
 
-@pytest.mark.parametrize("traced", [True, False], ids=["of-traced", "of-untraced"])
-@pytest.mark.parametrize("by", ["", "exec ", "true; "], ids=["shell", "exec", "behind"])
+@pytest.mark.parametrize(("by", "traced"), [("", True), ("exec ", True), ("true; ", True), ("", False)])
 @pytest.mark.parametrize(("program", "launcher"), PAIRS)
 def test_program_started_by_a_rank(
     program: str, launcher: str, by: str, traced: bool, build: Builder, tmp_path: Path

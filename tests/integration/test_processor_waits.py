@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from _pytest.mark import ParameterSet
 
 import vtrace
 from support.build import mpis
@@ -144,7 +146,12 @@ OTHER_WAYS = {"pipe": "read", "parts": "readv"} | {
 """Those that may wait for others than threads."""
 
 
-@pytest.mark.parametrize("way", WAYS)
+def some(ways: Iterable[str], *spare: str) -> list[ParameterSet]:
+    """Ways, of which only the full tests have the spare ones."""
+    return [pytest.param(way, marks=pytest.mark.full if way in spare else ()) for way in ways]
+
+
+@pytest.mark.parametrize("way", some(WAYS, "barrier", "read", "write"))
 def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, way: str) -> None:
     """Where locks are not recorded the sleep has the call that waits, and is no work; else the recorded call has it."""
     program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
@@ -158,7 +165,7 @@ def test_sleep_for_another_thread_has_its_call(build: Builder, tmp_path: Path, w
     assert not {one for one in long["locks"] if one[1] in WAYS.values() and one[1] != "futex"}
 
 
-@pytest.mark.parametrize("way", OTHER_WAYS)
+@pytest.mark.parametrize("way", some(OTHER_WAYS, "shared_barrier", "shared_read", "shared_write", "shared_futex"))
 def test_sleep_in_calls_that_may_wait_for_others(build: Builder, tmp_path: Path, way: str) -> None:
     """A lock between processes waits for none of the process's threads, and none waits for the thread."""
     program = str(build("asleep_locks.cc", compiler="g++", flags=("-g", "-O2", "-pthread"), plain=True))
@@ -314,8 +321,7 @@ def test_readings_end_where_there_are_no_times(build: Builder, tmp_path: Path, e
     unify(tmp_path, "t")
 
 
-@pytest.mark.parametrize("listens", [False, True], ids=["diagnose", "vtunify --also diagnose"])
-def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path, listens: bool) -> None:
+def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path) -> None:
     """Two ranks that compute the same on one core wait for each other in MPI: only because of the core."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(
@@ -329,7 +335,7 @@ def test_ranks_of_one_core_are_told_as_the_cause(build: Builder, tmp_path: Path,
         )
     finally:
         os.sched_setaffinity(0, before)
-    unify(tmp_path, *["--also", "diagnose"] * listens, "t")
+    unify(tmp_path, "--also", "diagnose", "t")
     found = json.loads(command(tmp_path, "diagnose", "--json", "t").stdout)["findings"]
     assert found[0]["kind"] == "oversubscribed"
     assert found[0]["ranks"] == [0, 1]

@@ -92,8 +92,15 @@ def test_of_a_program_that_is_linked_with_a_shim(
     assert mpi_events(check(tmp_path / "mpi_messages.trace")) == linked
 
 
-@pytest.mark.parametrize("name", ["mpich", "openmpi"])
-@pytest.mark.parametrize("binding", ["MPIF", "F90", "F08"])
+@pytest.mark.parametrize(
+    ("name", "binding"),
+    [
+        ("mpich", "MPIF"), ("openmpi", "F08"),
+        *(pytest.param(*pair, marks=pytest.mark.full) for pair in (
+            ("mpich", "F90"), ("mpich", "F08"), ("openmpi", "MPIF"), ("openmpi", "F90"),
+        )),
+    ],
+)  # fmt: skip
 def test_fortran(build: Builder, tmp_path: Path, name: str, binding: str) -> None:
     """Each call is recorded once, with a preloaded and with a linked shim."""
     mpi = mpis.find(name, build)
@@ -112,8 +119,7 @@ def test_fortran(build: Builder, tmp_path: Path, name: str, binding: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["mpich-wheel", "openmpi"])
-@pytest.mark.parametrize("way", ["before", "behind"])
-@pytest.mark.parametrize("module", [False, True])
+@pytest.mark.parametrize(("way", "module"), [("before", False), ("behind", True)])
 def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: bool) -> None:
     """vtrace run finds the MPI that mpi4py selects, and uses the name of the script as prefix."""
     mpi = mpis.find(name, build)

@@ -39,15 +39,13 @@ def installed(tmp_path: Path) -> Path:
     (tmp_path / "bin" / "absolute").symlink_to(tmp_path / "opt/bin/m")
     (tmp_path / "bin" / "chain").symlink_to("relative")
     (tmp_path / "way").symlink_to("bin")
-    for name in ("relative", "chain"):
-        script = tmp_path / f"by_{name}"
-        script.write_text(f"#!{tmp_path}/bin/{name}\n")
-        script.chmod(0o755)
+    script = tmp_path / "by_chain"
+    script.write_text(f"#!{tmp_path}/bin/chain\n")
+    script.chmod(0o755)
     return tmp_path
 
 
-@pytest.mark.parametrize("word", ["opt/bin/m", "bin/relative", "bin/absolute", "bin/chain", "way/chain", "chain",
-                                  "./by_relative", "./by_chain"])  # fmt: skip
+@pytest.mark.parametrize("word", ["bin/absolute", "way/chain", "chain", "./by_chain"])
 def test_links(installed: Path, word: str) -> None:
     """Links to the program, also in PATH, through a directory's link, and as a script's interpreter."""
     env = {"PATH": f"{installed}/bin:/usr/bin:/bin"}

@@ -16,7 +16,7 @@ import pytest
 
 from support.build import mpis
 from support.build.builder import Builder
-from support.build.program_inputs import PYTHON, SCRIPTS
+from support.build.program_inputs import SCRIPTS
 from support.build.run import names, unify, vtrace
 from support.oracles.check import check
 from support.tools import Done, call, command, environment, need
@@ -31,13 +31,11 @@ def outcome(here: Path, words: list[str], env: dict[str, str]) -> tuple[Done, di
     return done, {str(f.relative_to(here)): f.read_bytes() for f in here.rglob("*") if f.is_file()}
 
 
-@pytest.mark.parametrize("name", ["python", "bash", "git", "sqlite3"])
+@pytest.mark.parametrize("name", ["bash", "sqlite3"])
 def test_same_as_without(tmp_path: Path, name: str) -> None:
-    if name == "python":
-        words = [need("python3"), "-c", PYTHON]
-    else:
-        need(name)
-        words = [need("bash"), "-c", SCRIPTS[name]]
+    """test_real_programs.py has more programs, with the preloaded libraries."""
+    need(name)
+    words = [need("bash"), "-c", SCRIPTS[name]]
     plain, files = outcome(tmp_path / "plain", words, {})
     local = str(tmp_path / "local" / "all")
     env = {"VT_VERBOSE": "0", "VT_MAX_FLUSHES": "0", "VT_PFORM_LDIR": str(tmp_path)}

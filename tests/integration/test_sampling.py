@@ -23,8 +23,8 @@ TICK = 4_000_000
 """ns; no kernel has a longer tick by default (HZ 250), and HZ 100 has 10 ms."""
 SAMPLE = "CallingContextSample"
 BUILDS = [
-    ("gcc", ("-O0",)), ("gcc", ("-O2",)), ("clang", ("-O2",)), ("gcc", ("-O2", "-s", "-rdynamic")),
-    ("gcc", ("-O2", "-flto", "-fomit-frame-pointer")),
+    ("clang", ("-O2",)), ("gcc", ("-O2", "-s", "-rdynamic")), ("gcc", ("-O2", "-flto", "-fomit-frame-pointer")),
+    *(pytest.param("gcc", (level,), marks=pytest.mark.full) for level in ("-O0", "-O2")),
 ]  # fmt: skip
 
 

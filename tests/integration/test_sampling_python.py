@@ -9,12 +9,14 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from support.build.run import unify, vtrace
 from support.readers.sample_dump import samples, weights
@@ -45,6 +47,7 @@ def version_of(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+@cache
 def known_interpreters() -> list[str]:
     """One of each version whose frames vtrace reads. Each is a program of its own layout: CPython 3.11, 3.12, 3.13."""
     return [
@@ -63,31 +66,43 @@ def own(stack: Sequence[str]) -> list[str]:
     return [name for name in stack if name in CALLERS or name in ("<module>", "Thread.run")]
 
 
-@pytest.mark.parametrize("python", known_interpreters())
-def test_shares_and_callers(tmp_path: Path, python: str) -> None:
-    """Each function has the callers of the source; C functions between them stay; the time of each is
-    the CPU time that the program has used there."""
-    for attempt in range(8):
-        place = tmp_path / str(attempt)
-        place.mkdir()
-        used = [int(word) for word in sampled(place, python, "sampled.py", str(UNIT)).split()]
-        found: list[dict[str, Any]] = samples(place, "py")
-        heaviest = max(sample["weight"] for sample in found)
-        if heaviest < 3e7:  # a machine suspended for longer shows little about a function
-            break
-    assert abs(sum(weights(found).values()) - sum(used)) < 0.1 * sum(used)
-    time: Counter[str] = Counter()
+def check_callers(found: Sequence[dict[str, Any]]) -> None:
+    """Asserts that each function has the callers of the source, and that C functions between them stay."""
+    assert any("spin" in sample["stack"] for sample in found)
     for sample in found:
         stack = own(sample["stack"])
         for function, caller in pairwise(stack):
             assert function not in CALLERS or caller in CALLERS[function], sample["stack"]
+        if "Solver.key" in stack and "builtin_sorted" in sample["stack"]:
+            assert sample["stack"].index("Solver.key") < sample["stack"].index("builtin_sorted")
+        assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in sample["stack"][3:]), sample["stack"]
+
+
+def test_shares(tmp_path: Path) -> None:
+    """The time of each function is the CPU time that the program has used there."""
+    for attempt in range(2):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        used = [int(word) for word in sampled(place, sys.executable, "sampled.py", str(UNIT)).split()]
+        found: list[dict[str, Any]] = samples(place, "py")
+        heaviest = max(sample["weight"] for sample in found)
+        if heaviest < 3e7:  # a machine suspended for longer shows little about a function
+            break
+    check_callers(found)
+    assert abs(sum(weights(found).values()) - sum(used)) < 0.1 * sum(used)
+    time: Counter[str] = Counter()
+    for sample in found:
+        stack = own(sample["stack"])
         if "spin" in stack:
             time[stack[stack.index("spin") + 1]] += sample["weight"]
-            if "Solver.key" in stack and "builtin_sorted" in sample["stack"]:
-                assert sample["stack"].index("Solver.key") < sample["stack"].index("builtin_sorted")
-        assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in sample["stack"][3:]), sample["stack"]
     for function, units in SHARES.items():  # a sample at the start or end of a function may stand for another one
         assert abs(time[function] - units * UNIT * 1e9) < 0.15 * units * UNIT * 1e9 + max(4e7, 2 * heaviest), time
+
+
+@pytest.mark.parametrize("python", known_interpreters()[1:])
+def test_callers(tmp_path: Path, python: str) -> None:
+    sampled(tmp_path, python, "sampled.py", "0.1")
+    check_callers(samples(tmp_path, "py"))
 
 
 def test_profile(tmp_path: Path) -> None:
@@ -204,8 +219,15 @@ for _ in range(20):
 LINES = {"sleep": "time.sleep(0.3)", "recv": "ours.recv(1)", "alone": "channel.get(timeout", "queue": "time.sleep(0.2)"}
 
 
-@pytest.mark.parametrize("mode", ASLEEP)
-@pytest.mark.parametrize("python", known_interpreters())
+def asleep() -> Iterator[ParameterSet]:
+    """Each mode with the first interpreter, and one of them with each other; in the full tests all."""
+    for number, python in enumerate(known_interpreters()):
+        for at, mode in enumerate(ASLEEP):
+            more = number and at != number % len(ASLEEP)
+            yield pytest.param(python, mode, marks=pytest.mark.full if more else ())
+
+
+@pytest.mark.parametrize(("python", "mode"), [*asleep()])
 def test_sleep_is_in_the_function_of_python(tmp_path: Path, python: str, mode: str) -> None:
     """The finding names the program's own function and the line of the call, not functions of the interpreter or the
     standard library."""

@@ -71,7 +71,7 @@ def test_main_thread_without_events(build: Builder, tmp_path: Path) -> None:
     assert "quiet" in trace.properties["VTRACE::ABOUT"], "the command line must not depend on the first thread"
 
 
-@pytest.mark.parametrize(("count", "calls"), [(400, 50), (32, 16000)])
+@pytest.mark.parametrize(("count", "calls"), [(400, 50), (32, 6000)])
 def test_buffer_of_many_threads(build: Builder, tmp_path: Path, count: int, calls: int) -> None:
     """The buffer has VT_BUFFER_SIZE and a chunk for each thread, rounded to segments; no event is lost."""
     program = build("at_once.c", flags=("-O1", "-pthread"))

@@ -198,10 +198,11 @@ def test_an_installation_without_compiler_and_network(fresh: Fresh, tmp_path: Pa
 
 
 PROGRAMS_OF_MPI = [
-    *((name, "mpi_messages.c", ()) for name in NAMES),
+    *((name, "mpi_messages.c", ()) for name in NAMES[:2]),
+    *(pytest.param(name, "mpi_messages.c", (), marks=pytest.mark.full) for name in NAMES[2:]),
     ("mpich", "mpi_fortran.F90", ("-DF08",)),
     ("openmpi", "mpi_fortran.F90", ("-DF08",)),
-    ("mpich", "mpi_fortran.F90", ("-DMPIF", "-fallow-argument-mismatch")),
+    pytest.param("mpich", "mpi_fortran.F90", ("-DMPIF", "-fallow-argument-mismatch"), marks=pytest.mark.full),
 ]
 
 

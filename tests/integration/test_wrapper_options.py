@@ -17,7 +17,7 @@ from support.build.run import run
 from support.build.wrap import seq
 from support.tools import Done, call, command, need
 
-SAMPLE = 3
+SAMPLE = 2
 """Commands of each compiler in make test, of SEEDS in all."""
 SEEDS = 100
 

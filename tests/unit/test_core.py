@@ -21,7 +21,7 @@ NONE = 0xFFFFFFFF
 SUMMARY = records.DEFINITIONS["SUMMARY"]
 
 
-@pytest.fixture(scope="module", params=["gcc", "clang"])
+@pytest.fixture(scope="module", params=["gcc", pytest.param("clang", marks=pytest.mark.full)])
 def core(request: pytest.FixtureRequest, build: Builder) -> Path:
     return build.unit("core", request.param)
 

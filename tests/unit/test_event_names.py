@@ -40,7 +40,7 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module", params=["gcc", "clang"])
+@pytest.fixture(scope="module", params=["gcc", pytest.param("clang", marks=pytest.mark.full)])
 def event_names(request: pytest.FixtureRequest, build: Builder) -> Path:
     return build.unit("event_names", request.param, ("core", "funwrap", "providers"))
 

@@ -36,7 +36,7 @@ def clocks(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[int]]:
     return list(zip(ticks, ns, strict=False)), sorted(draw(st.lists(near, min_size=1, max_size=20)))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(clocks())
 @example(([(0, 1 << 62), (1 << 61, (1 << 63) - 2)], [1 << 61, (1 << 62) - 1]))
 def test_times_are_exact(

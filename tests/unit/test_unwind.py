@@ -16,7 +16,7 @@ ROUNDS = os.environ.get("VT_FUZZ_RUNS", "200")
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="vtrace unwinds on x86-64 only")
 
 
-@pytest.fixture(scope="module", params=["gcc -O1", "clang -O2"])
+@pytest.fixture(scope="module", params=["gcc -O1", pytest.param("clang -O2", marks=pytest.mark.full)])
 def unwind(request: pytest.FixtureRequest, build: Builder) -> Path:
     compiler, optimize = request.param.split()
     return build.unit("unwind", compiler, ("core", "funwrap", "sampling", "providers"), optimize)
