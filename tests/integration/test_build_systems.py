@@ -265,7 +265,7 @@ def test_ccache(project: Project, place: str) -> None:
     assert int(hits["direct_cache_hit"]) + int(hits["preprocessed_cache_hit"]) >= 3
 
 
-@pytest.mark.parametrize("compiler", ["mpicc", "gcc"])
+@pytest.mark.parametrize("compiler", [pytest.param("mpicc", marks=pytest.mark.full), "gcc"])
 def test_cmake_finds_mpi(project: Project, compiler: str) -> None:
     """The compiler that the wrapper calls: mpicc, which needs no flags for MPI; gcc, for which CMake asks mpicc for the
     flags. In both cases the program is built with MPI and recorded."""

@@ -18,7 +18,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.tools import ROOT, call, environment, unavailable
 
-SAMPLE = 40
+SAMPLE = 30
 """Tests of the sample, which leaves f08 out: most of its tests are also those of f90. The full tests sample 100."""
 LIMIT = 20
 """Seconds that a test of the sample may take untraced on a loaded machine. Tests that take longer count as failed

@@ -22,8 +22,8 @@ from support.synthetic_runs import fapp_run
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from support.tools import call, need
 
-OWN = ("messages", "rma", "io", "mpi-io", "threads", "openmp", "heap", "markers", "killed")
-SCOREP = ("scorep-heat2d", "scorep-io", "scorep-omp", "scorep-sampling")
+OWN = ("messages", "rma", "mpi-io", "openmp", "heap", "markers", "killed")
+SCOREP = ("scorep-heat2d", "scorep-sampling")
 
 
 @pytest.fixture(scope="module", params=[*OWN, *SCOREP])

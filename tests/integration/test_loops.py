@@ -154,7 +154,7 @@ def test_fortran_and_the_guide(build: Builder, tmp_path: Path) -> None:
 
 
 def test_kinds_of_the_guide(build: Builder, tmp_path: Path) -> None:
-    recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "2500")
+    recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "1200")
     unify(tmp_path, "sampled_loops")
     text = vtrace(tmp_path, "compat", "fipppx", "-A", "sampled_loops.trace").stdout
     rows = fipp_report.tables(text)["Application", "loops"][0].rows
@@ -174,7 +174,7 @@ def test_without_loops(build: Builder, tmp_path: Path) -> None:
 
 
 def test_any_number_of_threads_and_ranks_unifies_the_same_loops(build: Builder, tmp_path: Path) -> None:
-    recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "2500")
+    recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "1200")
     unify(tmp_path, "-k", "sampled_loops", "-o", "one")
     mpi = mpis.find("mpich-wheel", build)
     unify_mpi(mpi, tmp_path, "-k", "sampled_loops", "-o", "two", ranks=2)

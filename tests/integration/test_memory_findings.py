@@ -37,7 +37,9 @@ FLAGS = ("-O1", "-pthread", "-fno-builtin")
 ON = {"VT_MEMTRACE": "yes"}
 BLOCKS, BYTES = 256, 4000
 """Of the program blocks."""
-HEALTHY = ("cache", "half", "ring", "chain", "hand", "once", "fork")
+HEALTHY = (
+    "cache", "ring", "chain", "hand", "fork", *(pytest.param(mode, marks=pytest.mark.full) for mode in ("half", "once"))
+)  # fmt: skip
 NUMBERS = ("calls", "bytes", "never_freed_calls", "never_freed_bytes", "peak_bytes")
 
 

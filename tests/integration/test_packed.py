@@ -55,7 +55,13 @@ RUNS: dict[str, Callable[[Builder, Path], Path]] = {
 }
 
 
-@pytest.fixture(scope="module", params=RUNS)
+MORE = ("io", "forks")
+"""Runs for the full tests only: mpi-io and killed are like them."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.full if name in MORE else ()) for name in RUNS]
+)
 def both(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with run.vtz and run.trace of one run."""
     where = tmp_path_factory.mktemp("packed")

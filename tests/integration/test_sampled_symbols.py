@@ -95,7 +95,7 @@ def test_functions_without_symbols(tmp_path: Path) -> None:
     assert not any("linux-vdso" in name for name in names)
 
 
-@pytest.mark.parametrize("place", ["beside", ".debug"])
+@pytest.mark.parametrize("place", [pytest.param("beside", marks=pytest.mark.full), ".debug"])
 def test_separate_debug_files(build: Builder, tmp_path: Path, place: str) -> None:
     """A stripped program whose debug file is found has the functions, lines and loops of the whole one; a debug file of
     another program is not used."""

@@ -223,7 +223,7 @@ def asleep() -> Iterator[ParameterSet]:
     """Each mode with the first interpreter, and one of them with each other; in the full tests all."""
     for number, python in enumerate(known_interpreters()):
         for at, mode in enumerate(ASLEEP):
-            more = number and at != number % len(ASLEEP)
+            more = number and at != number % 2
             yield pytest.param(python, mode, marks=pytest.mark.full if more else ())
 
 

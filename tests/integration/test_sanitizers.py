@@ -206,10 +206,8 @@ def checked(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libvtrace.so.1 under ASan and UBSan, for programs with the same sanitizers."""
     place = tmp_path_factory.mktemp("checked")
     script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
-    objects = [*build.part("core"), *build.part("funwrap")]
-    call(
-        [need("gcc"), *CHECKS, "-shared", script, *objects, "-o", place / "libvtrace.so.1", "-lpthread", "-ldl"], place
-    )
+    objects = build.objects("core", "funwrap")
+    call([need("gcc"), *CHECKS, "-shared", script, *objects, "-o", "libvtrace.so.1", "-lpthread", "-ldl"], place)
     return place
 
 
@@ -239,9 +237,9 @@ def test_address_and_undefined_with_clang(
 
 
 @pytest.fixture(scope="module")
-def units(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("units")
-    call([need("gcc"), "-std=gnu11", "-g", ROOT / "tests/c/core.c", *CORE, "-o", "core", "-lpthread", "-ldl"], place)
+def units(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, objects = tmp_path_factory.mktemp("units"), build.objects("core", "funwrap", checked=False)
+    call([need("gcc"), "-std=gnu11", "-g", ROOT / "tests/c/core.c", *objects, "-o", "core", "-lpthread", "-ldl"], place)
     return place / "core"
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,16 +47,15 @@ def test_timer(build: Builder, tmp_path: Path, how: str, threads: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guarded(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """timer.c linked with the core; chunks without an owner are write-protected (tests/c/owned.c)."""
     where = tmp_path_factory.mktemp("guarded")
-    gcc, csrc = need("gcc"), ROOT / "csrc"
-    traced = ["-g", "-O2", "-finstrument-functions", "-c", str(ROOT / "tests/programs/timer.c"), "-o", "timer.o"]
-    subprocess.run([gcc, *traced], cwd=where, check=True)
-    core = [*(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c"), ROOT / "tests/c/owned.c"]
+    traced = ["-g", "-O2", "-finstrument-functions", "-c", ROOT / "tests/programs/timer.c"]
+    call([need("gcc"), *traced, "-o", "timer.o"], where)
+    objects = [ROOT / "tests/c/owned.c", *build.objects("core", "funwrap", checked=False)]
     wraps = [f"-Wl,--wrap={name}" for name in WRAPPED]
-    words = [gcc, "-std=gnu11", "-g", "-O2", "timer.o", *map(str, core), *wraps, "-o", "timer", "-lpthread", "-ldl"]
-    subprocess.run(words, cwd=where, check=True)
+    words = [need("gcc"), "-std=gnu11", "-g", "-O2", "timer.o", *objects, *wraps, "-o", "timer", "-lpthread", "-ldl"]
+    call(words, where)
     return where / "timer"
 
 

@@ -22,7 +22,8 @@ PROGRAMS = ("mpi_messages", "ranks_threads", "heap", "io_descriptors")
 
 def archive(name: str, build: Builder, where: Path) -> Path:
     """The archive of a program with all its classes of events, and with several flushes."""
-    env = {"VT_IOTRACE": "yes", "VT_MEMTRACE": "yes", "VT_BUFFER_SIZE": "256K", "VT_MAX_FLUSHES": "0"}
+    memory = "no" if name == "mpi_messages" else "yes"
+    env = {"VT_IOTRACE": "yes", "VT_MEMTRACE": memory, "VT_BUFFER_SIZE": "256K", "VT_MAX_FLUSHES": "0"}
     if name in ("mpi_messages", "ranks_threads"):
         mpi = mpis.find("mpich-wheel", build)
         program = mpi.build(f"{name}.c", flags=("-O1", "-pthread"))

@@ -102,7 +102,10 @@ def one_archive(what: str | int, build: Builder, where: Path) -> Path:
     return unpack(what, where) / "traces.otf2"
 
 
-@pytest.fixture(scope="module", params=[*PROGRAMS, *FOREIGN, *SEEDS])
+@pytest.fixture(
+    scope="module",
+    params=[*PROGRAMS, *FOREIGN, *SEEDS[:8], *(pytest.param(n, marks=pytest.mark.full) for n in SEEDS[8:])],
+)
 def anchor(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return one_archive(request.param, build, tmp_path_factory.mktemp("tiles"))
 

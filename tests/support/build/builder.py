@@ -86,10 +86,10 @@ class Builder:
         self, name: str, compiler: str = "gcc", parts: Sequence[str] = ("core", "funwrap"), optimize: str = "-O1",
         link: Sequence[str] = (),
     ) -> Path:  # fmt: skip
-        """The program tests/c/NAME.c, linked with folders of csrc. Only gcc builds with sanitizers, since clang may
-        lack their libraries. link: further options of the linker."""
+        """The program tests/c/NAME.c, linked with folders of csrc. Only gcc checks by sanitizers, since clang may lack
+        their libraries. link: further options of the linker."""
         words = self._unit_words(compiler, optimize)
-        objects = [path for part in parts for path in self.part(part, compiler, optimize)]
+        objects = self.objects(*parts, compiler=compiler, optimize=optimize)
         place = self._directory / f"unit-{name}-{compiler}{optimize}"
         with place.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -99,13 +99,17 @@ class Builder:
                 call([*words, *link, *sources, "-o", place / name, "-lpthread", "-ldl"], place)
         return place / name
 
-    def _unit_words(self, compiler: str, optimize: str) -> list[str]:
-        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
+    def _unit_words(self, compiler: str, optimize: str, checked: bool = True) -> list[str]:
+        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if checked and compiler == "gcc" else []
         return [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
 
-    def part(self, part: str, compiler: str = "gcc", optimize: str = "-O1") -> list[Path]:
-        """The objects of a folder of csrc for programs and libraries, compiled once for all of them."""
-        words = [*self._unit_words(compiler, optimize), "-fPIC", "-fvisibility=hidden"]
+    def objects(self, *parts: str, compiler: str = "gcc", optimize: str = "-O1", checked: bool = True) -> list[Path]:
+        """The objects of folders of csrc for programs and libraries. checked: see unit."""
+        words = [*self._unit_words(compiler, optimize, checked), "-fPIC", "-fvisibility=hidden"]
+        return [path for part in parts for path in self._part(part, words)]
+
+    def _part(self, part: str, words: Sequence[str]) -> list[Path]:
+        """The objects of a folder of csrc, compiled once for all programs."""
         place = self._directory / f"{part}-{hashlib.sha256(' '.join(words).encode()).hexdigest()[:16]}"
         with place.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
