@@ -7,10 +7,12 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import vtrace as package
 from support.build.builder import Builder
@@ -116,7 +118,14 @@ COMMANDS: Sequence[Sequence[str]] = (
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def some() -> Iterator[ParameterSet]:
+    """Each command on a third of the runs, and each run with a third of the commands; in the full tests all."""
+    for (at, name), (number, words) in product(enumerate(RUNS), enumerate(COMMANDS)):
+        more = name in MORE or (at + number) % 3
+        yield pytest.param(name, words, id=f"{name}-{' '.join(words)}", marks=pytest.mark.full if more else ())
+
+
+@pytest.mark.parametrize(("both", "words"), [*some()], indirect=["both"], scope="module")
 def test_commands(both: Path, words: Sequence[str]) -> None:
     old, new = (
         call([*command("vtrace"), words[0], f"run{ending}", *words[1:]], both, check=False)
