@@ -19,35 +19,16 @@ import vtrace
 from support.build import aarch64, compilers, mpis
 from support.build.builder import Builder
 
-LONGEST = (
-    "test_view_first",
-    "test_view_arranged",
-    "test_docs",
-    "test_view_causes",
-    "test_view_panels",
-    "test_situations",
-    "test_planted",
-    "test_view",
-    "test_view_accessible",
-    "test_view_save",
-    "test_wheel",
-    "test_conformance",
-    "test_vtunify_mpi",
-    "test_mpi_mpi4py",
-    "test_sanitizers",
-    "test_packed",
-    "test_sampling_python",
-    "test_budget",
-    "test_every_command",
-    "test_build_systems",
-    "test_aarch64",
-    "test_sampling",
-    "test_view_tasks",
-    "test_always",
-)
-"""Files that take minutes, the longest first: otherwise the last worker would run one of them alone."""
+LONGEST = """view_first view_arranged docs view_causes view_panels situations planted view view_accessible view_save
+    wheel vtunify_mpi conformance mpi_mpi4py sanitizers sampling_python budget packed build_systems every_command
+    aarch64 sampling view_tasks always aarch64_tools functions_exact""".split()
+"""Files test_*.py that take about a minute or more, the longest first: otherwise the last worker would run one of them
+alone."""
 
-ALIKE = {"compiler": compilers.C, "mpi": mpis.NAMES[:2], "job": ("mpich-wheel", "openmpi")}
+ALIKE = (
+    ("compiler", compilers.C), ("mpi", mpis.NAMES[:2]), ("mpi", mpis.NAMES[2:]), ("job", ("mpich-wheel", "openmpi")),
+    ("shared", (str(0o777), str(0o1777))),
+)  # fmt: skip
 """By argument of tests: values that nearly all tests find alike. A test with all of these values runs with one of them,
 the name of the test chooses it; the full tests run with each."""
 
@@ -62,8 +43,8 @@ gc.set_threshold(100_000)  # Python else spends a tenth of pytest's time on look
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-    for argument, values in ALIKE.items():
+    items.sort(key=lambda item: order.get(item.path.stem.removeprefix("test_"), len(order)))
+    for argument, values in ALIKE:
         _choose_one(items, argument, values)
 
 

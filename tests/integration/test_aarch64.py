@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,21 +52,37 @@ def test_no_sleds(tmp_path: Path) -> None:
 
 # ---- clang's sleds ----
 
+Sledded = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def sledded(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Sledded:
+    """A function that compiles a source once for all tests, and copies the program into the directory of a test, where
+    its local files will be."""
+    place, made = tmp_path_factory.mktemp("sledded"), dict[str, Path]()
+
+    def copied(where: Path, source: str, flags: tuple[str, ...] = ("-O2", "-pthread")) -> Path:
+        if source not in made:
+            made[source] = sleds(libraries, place, source, flags=flags)
+        return Path(shutil.copy(made[source], where))
+
+    return copied
+
 
 @pytest.mark.parametrize("how", FRAMES)
-def test_frames(libraries: Path, tmp_path: Path, how: str) -> None:
-    holds(trace_of(sleds(libraries, tmp_path, "frames.c", flags=("-O2", "-pthread")), how, str(N)), FRAMES[how])
+def test_frames(sledded: Sledded, tmp_path: Path, how: str) -> None:
+    holds(trace_of(sledded(tmp_path, "frames.c"), how, str(N)), FRAMES[how])
 
 
 @pytest.mark.parametrize("how", ["plain", "cleanup", "rethrown", "thread"])
-def test_exceptions(libraries: Path, tmp_path: Path, how: str) -> None:
-    holds(trace_of(sleds(libraries, tmp_path, "unwinds.cc", flags=("-O2", "-pthread")), how, str(N)), UNWINDS[how])
+def test_exceptions(sledded: Sledded, tmp_path: Path, how: str) -> None:
+    holds(trace_of(sledded(tmp_path, "unwinds.cc"), how, str(N)), UNWINDS[how])
 
 
 @pytest.mark.parametrize(("source", "how"), [("frames.c", "longjmp"), ("unwinds.cc", "plain")])
-def test_left_at_the_landing(libraries: Path, tmp_path: Path, source: str, how: str) -> None:
+def test_left_at_the_landing(sledded: Sledded, tmp_path: Path, source: str, how: str) -> None:
     """The program works for 20 ms where it has landed: the innermost function that it has left has ended before."""
-    trace = trace_of(sleds(libraries, tmp_path, source, flags=("-O2", "-pthread")), how, "1", "20000")
+    trace = trace_of(sledded(tmp_path, source), how, "1", "20000")
     innermost = "d5" if source == "frames.c" else "f5"
     names = {region.id: region.name.partition("(")[0] for region in trace.regions.values()}
     times = {(e.kind, names[e.attrs["region"]]): e.time for e in trace.events if "region" in e.attrs}
@@ -85,12 +103,12 @@ REGISTERS: dict[str, dict[str, str]] = {
     "settings",
     ["all", "full", "depth", *(pytest.param(name, marks=pytest.mark.full) for name in ("ring", "none", "some"))],
 )
-def test_registers(libraries: Path, tmp_path: Path, settings: str) -> None:
+def test_registers(sledded: Sledded, tmp_path: Path, settings: str) -> None:
     """Hooks change no argument and no result. The program compares them itself."""
     env = {"VT_BUFFER_SIZE": "100K", "VT_VERBOSE": "0", **REGISTERS[settings]}
-    program = sleds(libraries, tmp_path, "registers.c", flags=("-O2", "-lm"))
+    program = sledded(tmp_path, "registers.c", flags=("-O2", "-lm"))
     assert "scalars 300 structs 300 mixed 300" in emulate(program, "300", env=env).stdout
-    program = sleds(libraries, tmp_path, "registers_arm.c", flags=("-O2", "-march=armv8-a+sve"))
+    program = sledded(tmp_path, "registers_arm.c", flags=("-O2", "-march=armv8-a+sve"))
     for bits in (128, 256, 2048):
         said = emulate(program, "3000", env=env, cpu=f"max,sve{bits}=on").stdout
         assert said == "vector 3000 kept 3000 scalable 3000\n"

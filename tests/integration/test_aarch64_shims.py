@@ -48,7 +48,15 @@ def both(
     return traces[0], traces[1]
 
 
-@pytest.mark.parametrize("program", ["io_descriptors", "io_streams", "io_files", "io_sockets", "io_aio"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "io_descriptors",
+        "io_streams",
+        "io_aio",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("io_files", "io_sockets")),
+    ],
+)
 def test_io(libraries: Path, tmp_path: Path, program: str) -> None:
     flags = ("-vt:seq", "-vt:inst", "manual", "-O2", "-finline")
     arm, here = both(libraries, tmp_path, f"{program}.c", flags=flags, env={"VT_IOTRACE": "yes"})
@@ -84,7 +92,9 @@ def test_memory(libraries: Path, tmp_path: Path) -> None:
     assert found == calls_below_functions(traces[1])
 
 
-@pytest.mark.parametrize("how", ["return", "_exit", "exec", "grandchild"])
+@pytest.mark.parametrize(
+    "how", ["exec", "grandchild", *(pytest.param(how, marks=pytest.mark.full) for how in ("return", "_exit"))]
+)
 def test_processes(libraries: Path, tmp_path: Path, how: str) -> None:
     """qemu 7.2 accepts MADV_WIPEONFORK and does nothing: only the handler of pthread_atfork shows a fork to vtrace."""
     arm, here = both(libraries, tmp_path, "forks.c", how, flags=("-vt:seq",), complete=False)

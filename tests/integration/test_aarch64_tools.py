@@ -159,7 +159,8 @@ LOOPS = """columns kernel_damage kernel_decode kernel_operations kernel_teams ke
     questions readback replay replay_cases sidecar""".split()
 
 
-@pytest.mark.parametrize("tests", [ABI, pytest.param(LOOPS, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("tests", [ABI, LOOPS])
 def test_unit_tests(arm: ArmRoot, tmp_path: Path, tests: tuple[str, ...]) -> None:
     """The unit tests of the compiled readers and of their structures, in Python for arm64."""
     files = [f"tests/unit/test_{name}.py" for name in tests]

@@ -44,8 +44,8 @@ def made(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(build, tmp_path_factory)
 
 
-MORE = ("10000-locations", "io", "markers", "ring", "rma", "scorep-io", "scorep-omp", "threads")
-"""Kinds for the full tests only: the first takes as long as all others, and test_packed.py has most commands on the
+MORE = ("1000-locations", "10000-locations", "io", "markers", "ring", "rma", "scorep-io", "scorep-omp", "threads")
+"""Kinds for the full tests only: the first two take as long as all others, and test_packed.py has most commands on the
 others."""
 
 

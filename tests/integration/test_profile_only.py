@@ -76,17 +76,17 @@ def test_functions(build: Builder, tmp_path: Path, how: str, turns: int, code: i
 @pytest.mark.parametrize("how", ["return", "_exit", "quick_exit", "abort", "kill", "thread", "atexit", "true", "again"])
 def test_ends(build: Builder, tmp_path: Path, how: str) -> None:
     code = {"abort": -6, "kill": -9}.get(how, 0)
-    traced, counted = both(build("endings.c", flags=FLAGS), tmp_path, how, "20000", code=code)
+    traced, counted = both(build("endings.c", flags=FLAGS), tmp_path, how, "5000", code=code)
     assert counted == traced
-    assert by_name(counted)["work"] == {"atexit": 40_000, "again": 40_000}.get(how, 20_000)
+    assert by_name(counted)["work"] == {"atexit": 10_000, "again": 10_000}.get(how, 5_000)
 
 
 @pytest.mark.parametrize(("how", "reuse"), [("together", "yes"), ("after", "yes"), ("after", "no")])
 def test_threads(build: Builder, tmp_path: Path, how: str, reuse: str) -> None:
     program = build("threads.c", flags=FLAGS)
-    traced, counted = both(program, tmp_path, how, "4", "20000", env={"VT_PTHREAD_REUSE": reuse})
+    traced, counted = both(program, tmp_path, how, "4", "5000", env={"VT_PTHREAD_REUSE": reuse})
     assert by_name(counted) == by_name(traced)
-    assert by_name(counted)["work"] == 5 * 20_000
+    assert by_name(counted)["work"] == 5 * 5_000
     if how == "after":
         assert counted == traced
 

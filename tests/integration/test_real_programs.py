@@ -68,7 +68,9 @@ def _run(here: Path, words: list[str], env: dict[str, str]) -> tuple[Done, dict[
     return done, {str(f.relative_to(here)): f.read_bytes() for f in here.rglob("*") if f.is_file()}
 
 
-@pytest.mark.parametrize("name", ["python", *SCRIPTS])
+@pytest.mark.parametrize(
+    "name", ["python", *(pytest.param(name, marks=pytest.mark.full if name == "tar" else ()) for name in SCRIPTS)]
+)
 def test_same_as_without(tmp_path: Path, name: str) -> None:
     words = [sys.executable, "-c", PYTHON] if name == "python" else [need("bash"), "-c", SCRIPTS[name]]
     for tool in () if name in ("python", "bash") else (name,):

@@ -20,7 +20,7 @@ from support.build.builder import Builder
 from support.damage.kills import become_reaper, kill_once, life
 from support.tools import environment
 
-KILLS = int(os.environ.get("VT_TORTURE_KILLS", "100"))
+KILLS = int(os.environ.get("VT_TORTURE_KILLS", "60"))
 SEED = int(os.environ.get("VT_TORTURE_SEED", "1"))
 FLAGS = ("-O1", "-pthread", "-DVTRACE")
 
