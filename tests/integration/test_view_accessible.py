@@ -35,63 +35,68 @@ def address(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield found
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest, page: Browser) -> Iterator[Browser]:
-    """The browser with a scheme of colours."""
-    page.dark(request.param == "dark")
-    yield page
-    page.dark(False)
+def faults(page: Browser) -> dict[str, list[list[str]]]:
+    """What axe-core finds in a page with light and with dark colours."""
+    found = {}
+    for scheme in ("dark", "light"):
+        page.dark(scheme == "dark")
+        page.settled()
+        found[scheme] = violations(page)
+    return found
+
+
+NONE: dict[str, list[list[str]]] = {"dark": [], "light": []}
 
 
 def panels(view: Viewer) -> None:
     for name in PANELS:
         view.press(name)
-        assert (name, violations(view.page)) == (name, [])
+        assert (name, faults(view.page)) == (name, NONE)
 
 
-def test_first_picture_and_panels(scheme: Browser, address: str) -> None:
-    view = Viewer(scheme, address)
-    assert violations(scheme) == []
+def test_first_picture_and_panels(page: Browser, address: str) -> None:
+    view = Viewer(page, address)
+    assert faults(page) == NONE
     view.run("document.querySelector('#findings-table tbody tr').click()")
     view.settled()
-    assert violations(scheme) == []
-    panels(Viewer(scheme, address + FULL))
+    assert faults(page) == NONE
+    panels(Viewer(page, address + FULL))
 
 
-def test_dialogs_and_menus(scheme: Browser, address: str) -> None:
-    view = Viewer(scheme, address + FULL)
+def test_dialogs_and_menus(page: Browser, address: str) -> None:
+    view = Viewer(page, address + FULL)
     for key in ("?", "n"):
         view.key(key)
         assert view.run("return document.querySelectorAll('dialog[open]').length") == 1
-        assert (key, violations(scheme)) == (key, [])
+        assert (key, faults(page)) == (key, NONE)
         view.key("\ue00c")  # Escape
     view.press("Command")
-    assert violations(scheme) == []
+    assert faults(page) == NONE
     view.key("\ue00c")
     for menu in ("show", "filter"):
         view.run("document.getElementById(arguments[0]).open = true", menu)
-        assert (menu, violations(scheme)) == (menu, [])
+        assert (menu, faults(page)) == (menu, NONE)
         view.run("document.getElementById(arguments[0]).open = false", menu)
     view.mouse([("contextmenu", 20, view.row(1))])
     assert view.run("return document.getElementById('row-menu').hidden") is False
-    assert violations(scheme) == []
+    assert faults(page) == NONE
 
 
-def test_two_runs(scheme: Browser, archive: Path, tmp_path: Path) -> None:
+def test_two_runs(page: Browser, archive: Path, tmp_path: Path) -> None:
     with served(tmp_path, archive, archive) as (address, _):
-        Viewer(scheme, f"{address}#panel=compare").run("document.getElementById('align').open = true")
-        assert violations(scheme) == []
+        Viewer(page, f"{address}#panel=compare").run("document.getElementById('align').open = true")
+        assert faults(page) == NONE
 
 
-def test_saved_page(scheme: Browser, archive: Path, tmp_path: Path) -> None:
+def test_saved_page(page: Browser, archive: Path, tmp_path: Path) -> None:
     vtrace(tmp_path, "view", "--save", "page.html", archive)
-    view = Viewer(scheme, (tmp_path / "page.html").as_uri())
-    assert violations(scheme) == []
+    view = Viewer(page, (tmp_path / "page.html").as_uri())
+    assert faults(page) == NONE
     panels(view)
 
 
-def test_report(scheme: Browser, archive: Path, tmp_path: Path) -> None:
+def test_report(page: Browser, archive: Path, tmp_path: Path) -> None:
     vtrace(tmp_path, "report", archive, "-o", "report.html")
-    scheme.open(tmp_path / "report.html")
-    scheme.until(lambda: scheme.run("return document.querySelectorAll('.js-plotly-plot').length"))
-    assert violations(scheme) == []
+    page.open(tmp_path / "report.html")
+    page.until(lambda: page.run("return document.querySelectorAll('.js-plotly-plot').length"))
+    assert faults(page) == NONE

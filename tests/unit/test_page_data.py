@@ -269,6 +269,21 @@ def test_search(asked: Asked, trace: reader.Trace) -> None:
                 assert marks[number][at] > 0 or not touching, (number, at)
 
 
+def test_a_search_reads_rows_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In passes of about as many events as one may have; later the page has their calls."""
+    events = {location: [(location, "Enter", 0), (location + 10, "Leave", 0)] for location in range(40)}
+    asked, reading = Asked(archives.simple(tmp_path / "many.trace", events, length=60).parent), Mock(wraps=prepared.ask)
+    monkeypatch.setattr(prepared, "ask", reading)
+    monkeypatch.setattr(call_store, "_TOGETHER", 100)
+    monkeypatch.setattr(call_store, "LARGE", 60)
+    words = {"rows": ",".join(f"l{n}" for n in events), "text": "main", "exact": 0, "bins": 60, "from": 0, "to": 60}
+    for _ in range(2):
+        found = asked.table("search", **words)
+        marks = np.array(found.columns["marks"]).reshape(len(events), -1)
+        assert [np.flatnonzero(line).tolist() for line in marks] == [[*range(n, n + 11)] for n in events]
+        assert (found.notes["count"], reading.call_count) == (40, 2)
+
+
 def test_findings_of_the_run_and_of_a_window(asked: Asked, trace: reader.Trace) -> None:
     """The list of the whole run stays the same in each window, and is that of the diagnosis."""
     shown = asked.site.shown[0].trace

@@ -209,16 +209,16 @@ class CallData:
         marks, histogram = np.zeros((len(rows), bins), np.uint8), np.zeros(64, np.int64)
         longest: list[tuple[int, dict[str, Any]]] = []
         count = total = 0
-        for number, locations in enumerate(rows):
-            for row, calls in self._store.each(locations.tolist(), *window):
-                touching = (calls.begin < window[1]) & ((calls.end > window[0]) | (calls.begin >= window[0]))
-                inside = np.flatnonzero(touching & wanted[calls.region])
-                times = (calls.end - calls.begin)[inside]
-                count, total = count + len(inside), total + int(times.sum())
-                histogram += np.bincount(np.log2(np.maximum(times, 1)).astype(np.int64), minlength=64)
-                _mark(marks[number], calls, inside, window)
-                for at in inside[np.argsort(-times, kind="stable")[:_LONGEST]].tolist():
-                    longest.append((int(calls.end[at] - calls.begin[at]), self._brief(row, calls, at)))
+        row_of = {location: number for number, locations in enumerate(rows) for location in locations.tolist()}
+        for location, calls in self._store.each([*row_of], *window):
+            touching = (calls.begin < window[1]) & ((calls.end > window[0]) | (calls.begin >= window[0]))
+            inside = np.flatnonzero(touching & wanted[calls.region])
+            times = (calls.end - calls.begin)[inside]
+            count, total = count + len(inside), total + int(times.sum())
+            histogram += np.bincount(np.log2(np.maximum(times, 1)).astype(np.int64), minlength=64)
+            _mark(marks[row_of[location]], calls, inside, window)
+            for at in inside[np.argsort(-times, kind="stable")[:_LONGEST]].tolist():
+                longest.append((int(calls.end[at] - calls.begin[at]), self._brief(location, calls, at)))
         longest.sort(key=lambda pair: (-pair[0], pair[1]["begin"]))
         regions = np.flatnonzero(wanted)
         return pack(

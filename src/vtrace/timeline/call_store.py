@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
     from vtrace.timeline.prepared import Prepared
 
-_TOGETHER = 16
-"""The most locations to read in one pass."""
+_TOGETHER = 1_000_000
+"""Events of small locations to read in one pass, about."""
 _ROOM = 6_000_000
 """The most calls in memory, besides the calls of the last requested location."""
 LARGE = 2_000_000
@@ -210,9 +210,10 @@ class CallStore:
     def each(self, locations: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, LocationCalls]]:
         """Yields locations with their calls in [start, stop), a few at a time to save memory. A large location comes in
         several parts, each with the calls that end in a part of the time."""
-        small = [row for row in locations if not self.is_large(row)]
-        for first in range(0, len(small), _TOGETHER):
-            yield from self.of(small[first : first + _TOGETHER]).items()
+        small = np.array([row for row in locations if not self.is_large(row)], np.int64)
+        passes = np.cumsum([event_count(self._trace, row) for row in small.tolist()]) // _TOGETHER
+        for some in np.split(small, np.flatnonzero(np.diff(passes)) + 1):
+            yield from self.of(some.tolist()).items()
         for row in (row for row in locations if self.is_large(row)):
             for part in self.parts(row, start, stop):
                 yield row, part

@@ -35,8 +35,8 @@ const paints = new WeakMap();
 /** @type {PaintOf} */
 export function paintOf(app, trace, paper) {
   const {state} = app.store, {regions, meta} = app.traces[trace];
-  if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
-  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''} ${[...app.own]} ${app.own.size && regions.known.size}`, known = paints.get(meta);
+  const named = (app.own.size || state.search) && regions.known.size; // names arrive
+  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''} ${[...app.own]} ${named} ${state.exact} ${state.search}`, known = paints.get(meta);
   if (known?.key === key && known.paper === paper) return known.paint;
   const paint = freshPaint(app, trace, paper);
   paints.set(meta, {key, paper, paint});
