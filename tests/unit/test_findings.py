@@ -151,13 +151,19 @@ def test_each_time_another_rank_takes_longer(less: int, kind: str, text: str, tm
     assert found.text.startswith(text), found.text
 
 
-@pytest.mark.parametrize(("waited", "kind"), [(0, "imbalance"), (160, "serialisation")])
-def test_waits_for_a_processor_change_ranks(waited: int, kind: str, tmp_path: Path) -> None:
-    """Each of two ranks works 300 ns longer once, for some of which it has no processor."""
+@pytest.mark.parametrize("waited", [0, 160, 230])
+def test_waits_for_a_processor_change_ranks(waited: int, tmp_path: Path) -> None:
+    """Each of two ranks works 300 ns longer once, for some of which it has no processor; no finding tells what is left
+    of mere chance."""
     anchor = archive(tmp_path / "a", meetings([[400, 100], [100, 400]]))
     if waited:
         without_processor(anchor, (0, 0, 400, waited, "main", "work"), (1, 400, 800, waited, "main", "work"))
-    assert told(Trace(anchor), kind).loss_ns == 600 - 2 * waited
+    if waited < 225:
+        found = told(Trace(anchor), "imbalance")
+        assert found.loss_ns == 600 - 2 * waited
+        assert found.text.startswith("the rank that takes longer in work in main changes: ")
+    else:
+        assert {one.kind for one in Trace(anchor).diagnosis(Selection()).findings} == {"noise"}
 
 
 def outside(works: list[list[int]]) -> dict[int, list[Event]]:

@@ -43,8 +43,10 @@ def late(
         processor_waits=SimpleNamespace(**known),
         waits_in_mpi=np.array([True, False, False], bool),
         waited_between=waited_between,
+        trace=SimpleNamespace(locations=SimpleNamespace(rows=3)),
     )
-    in_mpi, at_work = late_without_processor(facts, Table(table))
+    in_mpi, at_work, of_ranks = late_without_processor(facts, Table(table))
+    assert of_ranks.sum() == at_work.sum()
     return in_mpi.tolist(), at_work.tolist()
 
 

@@ -88,6 +88,18 @@ def test_each_rank_takes_longer_in_another_function(around: str, tmp_path: Path)
     ]
 
 
+def test_functions_that_sleep_by_the_same_helpers(tmp_path: Path) -> None:
+    """Rank 0 takes 60 ms more in forces, rank 1 takes 40 ms more in sort: both by pause and nap."""
+    forces, sort = ("nap pause forces", 10), ("nap pause sort", 10)
+    longer = ("nap pause forces", 70), ("nap pause sort", 50)
+    phases = [[longer[0], forces, forces], [sort, longer[1], sort]] * 10
+    told = found(tmp_path / "a", phases, ("imbalance", "serialisation"))
+    assert [(one.culprit, one.loss_ns) for one in told] == [
+        ("rank 0, nap (x.c:3, called by pause in forces, asleep in nanosleep)", 10 * 60 * 2 * MS),
+        ("rank 1, nap (x.c:3, called by pause in sort, asleep in nanosleep)", 10 * 40 * 2 * MS),
+    ]
+
+
 @pytest.mark.parametrize(
     ("stack", "culprit"),
     [("solve", "solve (x.c:3, called by work, asleep in nanosleep)"),

@@ -167,11 +167,18 @@ def test_who_is_waited_for(tmp_path: Path, sites: tuple[str, ...], culprit: str)
     assert [one.culprit for one in found if one.kind == "blocked"] == [culprit] * bool(culprit)
 
 
-def test_atomic_variables_of_cxx_are_for_threads(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "wait@/usr/include/c++/12/bits/atomic_wait.h:108",
+        "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned int*)@libstdc++.so.6+0xd1c08",
+    ],
+    ids=["atomic", "future"],
+)
+def test_atomic_variables_of_cxx_are_for_threads(inside: str, tmp_path: Path) -> None:
     """libstdc++ waits by futexes that processes could share."""
-    inside = "wait@/usr/include/c++/12/bits/atomic_wait.h:108 <- run@/a/x.cpp:9"
-    waits = f"syscall{sidecar.SHARED}@x.S:1 <- {inside}"
-    times = BlockedTimes(asleep(tmp_path, waits, waits.replace("bits/atomic_wait.h", "other.h")))
+    waits = f"syscall{sidecar.SHARED}@x.S:1 <- {inside} <- run@/a/x.cpp:9"
+    times = BlockedTimes(asleep(tmp_path, waits, waits.replace("atomic_", "other_")))
     assert times.is_for_thread.tolist() == [True, False]
     assert times.is_for_process.tolist() == [False, True]
 

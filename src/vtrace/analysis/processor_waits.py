@@ -35,9 +35,11 @@ _TIMED = re.compile(rf".*(_(timed|clock)(wait|(rd|wr)?lock)|{sidecar.TIMED}$)")
 """Those of them that end at a time."""
 _OF_PROCESSES = re.compile(rf"_multiprocessing|/multiprocessing/synchronize\.py:|{sidecar.SHARED}@")
 """Locks between processes: of Python, and those that the runtime knows."""
-_ATOMIC = re.compile(r"/bits/atomic_wait\.h:|\bstd::__(detail::__platform_wait|atomic_wait_address)")
-"""Functions by which std::atomic, std::barrier and the like of libstdc++ wait for threads, with futexes that processes
-could share."""
+_ATOMIC = re.compile(
+    r"/bits/atomic_(wait|futex)\.h:|\bstd::__(detail::__platform_wait|atomic_wait_address|atomic_futex_unsigned)"
+)
+"""Functions by which std::atomic, std::barrier, std::future and the like of libstdc++ wait for threads, with futexes
+that processes could share."""
 _COLUMNS = ("location", "from", "to", "ns", "region", "count", "path")
 
 

@@ -13,11 +13,11 @@ _LONGEST_CHAIN = 16
 """A rank may wait for one that waits for another one; longer chains end there."""
 
 
-def late_without_processor(facts: RunFacts, call_waits: Table) -> tuple[Array, Array]:
-    """(waits,) ns of each wait in which the rank that is waited for in the end has no processor, in MPI and at work.
-    call_waits: of Trace.call_waits."""
+def late_without_processor(facts: RunFacts, call_waits: Table) -> tuple[Array, Array, Array]:
+    """(waits,) ns of each wait in which the rank that is waited for in the end has no processor, in MPI and at work;
+    (locations,) ns of all waits for each such rank at work. call_waits: of Trace.call_waits."""
     chains = _ends_of_chains(call_waits)
-    return _in_mpi(facts, call_waits, chains), _at_work(facts, call_waits, chains)
+    return _in_mpi(facts, call_waits, chains), *_at_work(facts, call_waits, chains)
 
 
 def _in_mpi(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Array, Array]) -> Array:
@@ -38,14 +38,16 @@ def _in_mpi(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Arra
     return found
 
 
-def _at_work(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Array, Array]) -> Array:
+def _at_work(facts: RunFacts, call_waits: Table, chains: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
     """What the late rank waited for a processor more than the waiting one since one of them waited before."""
     row, location, begin, end = chains
     waiting = call_waits["location"][row]
     since = np.maximum(_last_end(call_waits, waiting, begin), _last_end(call_waits, location, begin))
     late, own = (facts.waited_between(each, since, end) for each in (location, waiting))
-    more = np.bincount(row, np.clip(late - own, 0, end - begin), call_waits.rows)
-    return np.minimum(more, call_waits["time_ns"])
+    more = np.clip(late - own, 0, end - begin)
+    by_wait: Array = np.bincount(row, more, call_waits.rows)
+    by_rank: Array = np.bincount(location, more, facts.trace.locations.rows)
+    return by_wait, by_rank
 
 
 def _last_end(call_waits: Table, locations: Array, times: Array) -> Array:

@@ -60,6 +60,8 @@ _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 _AT_ONCE, _EACH = 0.8, 0.9
 """All ranks work at once in a place if the waits are at most the first part of those of turns, and each rank enters the
 place before at least the second part of the operations that wait."""
+_BY_CHANCE = 0.75
+"""Waits for a processor change the rank that takes longer if they are this part of a loss."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
 _MATTERS = 0.05
@@ -188,8 +190,10 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     server = serving_rank(facts)
     served = places.share(answers.waits, answers.waits["time_ns"] * _of_server(server, answers.waits))
-    late = _late_shares(facts, answers, places, server)
-    causes = islice(_causes(facts, answers.delays, places, pool), _MOST) if len(facts.in_mpi) > 1 else ()
+    late, late_ns = _late_shares(facts, answers, places, server)
+    causes = (
+        islice(_causes(facts, answers.delays, places, pool, late_ns=late_ns), _MOST) if len(facts.in_mpi) > 1 else ()
+    )
     for cause in _by_culprit(facts, causes, answers, places, pool=pool):
         rows = np.flatnonzero((cause.waits_ns >= _SOME * cause.waits_ns.max())[places.of_wait])
         explained_ns += cause.waits_ns
@@ -202,7 +206,10 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     others = [wait for wait in others if not _serves(server, answers.waits, wait.rows)]
     explained = _of_partners(facts, others, pool)
     for wait, processor_ns in zip(others, explained, strict=True):
-        yield _with_clock_doubt(replace(wait.finding, processor_ns=processor_ns), answers.waits, wait.rows, clocks)
+        shares = (float(share[places.of_wait[wait.rows[0]]]) for share in late)
+        by_late = min(wait.finding.loss_ns, round(sum(shares) * wait.finding.loss_ns))
+        told = replace(wait.finding, processor_ns=max(processor_ns, by_late))
+        yield _with_clock_doubt(told, answers.waits, wait.rows, clocks)
 
 
 def _serves(location: int, waits: Table, rows: Array) -> bool:
@@ -218,15 +225,19 @@ def _of_server(location: int, waits: Table) -> Array:
     return found
 
 
-def _late_shares(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, server: int) -> list[Array]:
-    """(places,) each: the shares of waits for ranks without a processor in MPI, and at work, if ranks have none for a
-    part of the waits; without those of a rank that serves others, which are no loss."""
+def _late_shares(
+    facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, server: int
+) -> tuple[list[Array], Array | None]:
+    """(places,) each: the shares of waits for ranks without a processor in MPI, and at work, without those of a rank
+    that serves others, which are no loss; (locations,) ns of the waits for each rank at work. Unknown if ranks have
+    hardly any waits for a processor."""
     if facts.counted_waits.sum() < _MATTERS * max(1, answers.waits["time_ns"].sum()):
-        return [np.zeros(len(places.path))] * 2
+        return [np.zeros(len(places.path))] * 2, None
     known = answers.call_waits()
     counts = ~_of_server(server, known)
     folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]}).take(counts)
-    return [places.share(folded, late_ns[counts]) for late_ns in late_without_processor(facts, known)]
+    in_mpi, at_work, late_ns = late_without_processor(facts, known)
+    return [places.share(folded, each[counts]) for each in (in_mpi, at_work)], late_ns
 
 
 def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
@@ -238,10 +249,12 @@ def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
     return replace(answers, waits=waits, delays=delays)
 
 
-def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool) -> Iterator[_Cause]:
+def _causes(
+    facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool, *, late_ns: Array | None
+) -> Iterator[_Cause]:
     """The causes by call path, the largest loss first. A location is a culprit by its delays without those that its
     waits for a processor in this path explain: each other location waits at most as long as these, and at most as long
-    as all that delay others are in this path."""
+    as all that delay others are in this path. late_ns: (locations,) of _late_shares."""
     time = delays["direct_ns"] + delays["indirect_ns"]
     first, member = group([delays["path"]])
     sums = np.bincount(member, time, len(first))
@@ -253,6 +266,8 @@ def _causes(facts: RunFacts, delays: Table, places: _WaitPlaces, pool: WaitPool)
         by = part * np.bincount(of, time[rows])
         inside = facts.paths_named(facts.names(path, delays.paths))
         waited = np.minimum(by, pool.waited_in(inside)[at] * (len(facts.in_mpi) - 1))
+        if late_ns is not None and facts.path_class(path, delays.paths) != MPI:
+            waited = np.minimum(waited, late_ns[at])
         own = by - waited
         own = own if own.any() else by
         is_culprit = own >= max(_CULPRIT * own.sum(), _AS_GUILTY * own.max())
@@ -431,16 +446,15 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
-        processor_ns=cause.processor_ns,
+        processor_ns=cause.loss if changes and cause.processor_ns >= _BY_CHANCE * cause.loss else cause.processor_ns,
     )  # fmt: skip
 
 
 def _changes(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, shown: Place | None) -> bool:
     """True if all ranks work at once in the place of a cause and then meet, but not always the same one takes longer.
-    shown: the place outside of recorded calls. Waits for a processor change ranks, too."""
+    shown: the place outside of recorded calls."""
     masters, paths = facts.in_mpi, answers.delays.paths
-    is_own = cause.processor_ns <= _MOSTLY * cause.loss and places.of_meetings(cause.waits_ns)
-    if not is_own or facts.path_class(cause.path, paths) in (IO, MPI):
+    if not places.of_meetings(cause.waits_ns) or facts.path_class(cause.path, paths) in (IO, MPI):
         return False
     if names := facts.names(cause.path, paths):
         meets = facts.calls(facts.names(int(places.path[np.argmax(cause.waits_ns)]), paths))[masters].max()

@@ -35,8 +35,9 @@ def _own_place(
     facts: RunFacts, names: tuple[str, ...], row: int, others: list[int], *, delay_ns: float
 ) -> Place | None:
     least = _EXPLAINS * delay_ns / max(1, len(others))
-    asleep, ns = facts.longest_sleep(facts.paths_named(names), [row], others)
-    if asleep and ns >= least:
-        return asleep
+    for whole in (False, True):  # several functions may sleep by the same helpers, this rank less in some of them
+        asleep, ns = facts.longest_sleep(facts.paths_named(names), [row], others, whole=whole)
+        if asleep and ns >= least:
+            return asleep
     sampled = facts.sampled.more(names, [row], others) if facts.sampled else None
     return sampled if sampled and sampled.ns >= least else None

@@ -458,11 +458,11 @@ class RunFacts:
         return call if call.caller and bare_name(call.callers[-1]) not in around else None
 
     def longest_sleep(
-        self, inside: Array, locations: Sequence[int], others: Sequence[int]
+        self, inside: Array, locations: Sequence[int], others: Sequence[int], *, whole: bool = False
     ) -> tuple[SleepingCall | None, float]:
         """The call that sleeps longest on some locations, by the mean of others, in call paths ((paths,) bool); the
-        difference in ns."""
-        return longest_sleep(self.blocked, self.asleep_in(inside), locations, others)
+        difference in ns. whole: see sleeping_calls."""
+        return longest_sleep(self.blocked, self.asleep_in(inside), locations, others, whole=whole)
 
     def grown_sleep(
         self, names: tuple[str, ...], location: int, windows: Sequence[tuple[int, int]], *, usual: float, growth: float

@@ -177,22 +177,27 @@ def longer_sleep(
 
 
 def longest_sleep(
-    asleep: BlockedTimes, ns: Array, locations: Sequence[int], others: Sequence[int]
+    asleep: BlockedTimes, ns: Array, locations: Sequence[int], others: Sequence[int], *, whole: bool = False
 ) -> tuple[SleepingCall | None, float]:
-    """The call in which some locations sleep longer than others, and by how many ns, by their means. None: unknown."""
+    """The call in which some locations sleep longer than others, and by how many ns, by their means. None: unknown.
+    whole: calls with different functions anywhere around them are different."""
     weight = np.isin(asleep.location, locations) / max(1, len(locations))
     weight = (weight - np.isin(asleep.location, others) / max(1, len(others))) * ns
     sums = defaultdict[tuple[str, ...], float](float)
-    by_line = defaultdict[tuple[str, ...], dict[SleepingCall, float]](dict)
+    by_line = defaultdict[SleepingCall, float](float)
+
+    def key(call: SleepingCall) -> tuple[str, ...]:
+        return (call.sleeps, *without_recursion(call.names)) if whole else call.key
+
     for at in np.flatnonzero(weight).tolist():
         if call := sleeping_call(asleep.sites[at]):
-            key = call.key
-            sums[key] += weight[at]
-            by_line[key][call] = by_line[key].get(call, 0.0) + weight[at]
+            sums[key(call)] += weight[at]
+            by_line[call] += weight[at]
     most = max(sums, key=sums.__getitem__, default=())
     if not most:
         return None, 0.0
-    found = max(by_line[most], key=by_line[most].__getitem__)
-    usual = {name for one, more in by_line[most].items() if 2 * more < by_line[most][found] for name in one.callers}
+    found = max((call for call in by_line if key(call) == most), key=by_line.__getitem__)
+    alike = {call: more for call, more in by_line.items() if call.key == found.key}
+    usual = {name for one, more in alike.items() if 2 * more < alike[found] for name in one.callers}
     nearest = next((name for name in reversed(found.callers) if name not in {*usual, *OUTERMOST}), "")
     return replace(found, apart=nearest if nearest not in found.callers[-1:] else ""), sums[most]
