@@ -7,12 +7,10 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 import vtrace as package
 from support.build.builder import Builder
@@ -118,21 +116,17 @@ COMMANDS: Sequence[Sequence[str]] = (
 )
 
 
-def some() -> Iterator[ParameterSet]:
-    """Each command on a third of the runs, and each run with a third of the commands; in the full tests all."""
-    for (at, name), (number, words) in product(enumerate(RUNS), enumerate(COMMANDS)):
-        more = name in MORE or (at + number) % 3
-        yield pytest.param(name, words, id=f"{name}-{' '.join(words)}", marks=pytest.mark.full if more else ())
-
-
-@pytest.mark.parametrize(("both", "words"), [*some()], indirect=["both"], scope="module")
-def test_commands(both: Path, words: Sequence[str]) -> None:
-    old, new = (
-        call([*command("vtrace"), words[0], f"run{ending}", *words[1:]], both, check=False)
-        for ending in (".trace", ".vtz")
-    )
-    assert texts(new) == texts(old)
-    assert new.returncode == 0 or words == ("mpip",), str(new)
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.full) for turn in (1, 2))])
+def test_commands(both: Path, request: pytest.FixtureRequest, turn: int) -> None:
+    """A third of the commands on each run, other ones on the next run; in the full tests all."""
+    first = [*RUNS].index(request.node.callspec.params["both"]) + turn
+    for words in COMMANDS[first % 3 :: 3]:
+        old, new = (
+            call([*command("vtrace"), words[0], f"run{ending}", *words[1:]], both, check=False)
+            for ending in (".trace", ".vtz")
+        )
+        assert texts(new) == texts(old)
+        assert new.returncode == 0 or words == ("mpip",), str(new)
 
 
 def test_diff(both: Path) -> None:
