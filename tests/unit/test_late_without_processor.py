@@ -45,7 +45,7 @@ def late(
         waited_between=waited_between,
         trace=SimpleNamespace(locations=SimpleNamespace(rows=3)),
     )
-    in_mpi, at_work, of_ranks = late_without_processor(facts, Table(table))
+    in_mpi, at_work, of_ranks = late_without_processor(facts, Table(table), np.arange(len(waits)))
     assert of_ranks.sum() == at_work.sum()
     return in_mpi.tolist(), at_work.tolist()
 

@@ -13,10 +13,10 @@ _LONGEST_CHAIN = 16
 """A rank may wait for one that waits for another one; longer chains end there."""
 
 
-def late_without_processor(facts: RunFacts, call_waits: Table) -> tuple[Array, Array, Array]:
-    """(waits,) ns of each wait in which the rank that is waited for in the end has no processor, in MPI and at work;
-    (locations,) ns of all waits for each such rank at work. call_waits: of Trace.call_waits."""
-    chains = _ends_of_chains(call_waits)
+def late_without_processor(facts: RunFacts, call_waits: Table, rows: Array) -> tuple[Array, Array, Array]:
+    """(waits,) ns of each of some waits in which the rank that is waited for in the end has no processor, in MPI and at
+    work; (locations,) ns of these waits for each such rank at work. call_waits: of Trace.call_waits."""
+    chains = _ends_of_chains(call_waits, rows)
     return _in_mpi(facts, call_waits, chains), *_at_work(facts, call_waits, chains)
 
 
@@ -59,18 +59,19 @@ def _last_end(call_waits: Table, locations: Array, times: Array) -> Array:
     return found
 
 
-def _ends_of_chains(call_waits: Table) -> tuple[Array, Array, Array, Array]:
-    """The parts of waits by the location that is waited for and does not wait itself: the row of the wait, this
+def _ends_of_chains(call_waits: Table, rows: Array) -> tuple[Array, Array, Array, Array]:
+    """The parts of waits (rows) by the location that is waited for and does not wait itself: the row of the wait, this
     location, begin and end (ns)."""
-    rows = np.flatnonzero((call_waits["partner"] >= 0) & (call_waits["time_ns"] > 0))
-    waiting, partner, begin = (call_waits[name][rows] for name in ("location", "partner", "begin"))
-    end = begin + call_waits["time_ns"][rows]
-    found = [(rows[:0], partner[:0], begin[:0], end[:0])]
-    row, location, since, until = rows, partner, begin, end
+    known = np.flatnonzero((call_waits["partner"] >= 0) & (call_waits["time_ns"] > 0))
+    begin, partner = call_waits["begin"], call_waits["partner"]
+    end, waits_of = begin + call_waits["time_ns"], _by_location(call_waits, known)
+    row = np.intersect1d(rows, known)
+    location, since, until = partner[row], begin[row], end[row]
+    found = [(row[:0], location[:0], since[:0], until[:0])]
     for _ in range(_LONGEST_CHAIN):
         links = []
         for one in np.unique(location).tolist():
-            here, mine = location == one, np.flatnonzero(waiting == one)
+            here, mine = location == one, waits_of.get(one, known[:0])
             of, before, *times = _cut(_edges(begin[mine], end[mine]), since[here], until[here])
             inside, at = before % 2 == 1, row[here][of]
             found.append((at[~inside], np.full(np.count_nonzero(~inside), one), *(t[~inside] for t in times)))
@@ -80,6 +81,13 @@ def _ends_of_chains(call_waits: Table) -> tuple[Array, Array, Array, Array]:
         row, location, since, until = (np.concatenate(column) for column in zip(*links, strict=True))
     row, location, since, until = (np.concatenate(column) for column in zip(*found, strict=True))
     return row, location, since, until
+
+
+def _by_location(call_waits: Table, rows: Array) -> dict[int, Array]:
+    """The rows of waits by their location, in order of time."""
+    order = rows[np.lexsort((call_waits["begin"][rows], call_waits["location"][rows]))]
+    locations, first = np.unique(call_waits["location"][order], return_index=True)
+    return dict(zip(locations.tolist(), np.split(order, first[1:]), strict=False))  # split makes a part of nothing
 
 
 def _edges(begins: Array, ends: Array) -> Array:

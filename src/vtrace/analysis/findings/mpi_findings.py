@@ -64,8 +64,9 @@ _BY_CHANCE = 0.75
 """Waits for a processor change the rank that takes longer if they are this part of a loss."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
-_MATTERS = 0.05
-"""Waits for a processor are compared one by one with waits for others if they are at least this part of them."""
+_MATTERS, _LONGEST = 0.05, 1 << 15
+"""Waits for a processor are compared one by one with the longest waits for others, so many, if they are at least the
+first part of all these waits."""
 _SERVED, _OF_SERVER = 0.6, ("mpi_latesender", "mpi_finalize_wait")
 """Waits in a place are no loss if this part of them is that of a rank which serves the others, by these kinds."""
 _UNEVEN = 0.4
@@ -234,10 +235,12 @@ def _late_shares(
     if facts.counted_waits.sum() < _MATTERS * max(1, answers.waits["time_ns"].sum()):
         return [np.zeros(len(places.path))] * 2, None
     known = answers.call_waits()
-    counts = ~_of_server(server, known)
-    folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]}).take(counts)
-    in_mpi, at_work, late_ns = late_without_processor(facts, known)
-    return [places.share(folded, each[counts]) for each in (in_mpi, at_work)], late_ns
+    rows = np.flatnonzero(~_of_server(server, known))
+    rows = rows[np.argsort(-known["time_ns"][rows], kind="stable")[:_LONGEST]]
+    folded = Table({**known, "path": facts.without_recursion(known.paths)[known["path"]]}).take(rows)
+    in_mpi, at_work, late_ns = late_without_processor(facts, known, rows)
+    whole = known["time_ns"].sum() / max(1, known["time_ns"][rows].sum())
+    return [places.share(folded, each[rows]) for each in (in_mpi, at_work)], whole * late_ns
 
 
 def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
