@@ -5,7 +5,6 @@ mouse; read from the page's own layout."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -79,35 +78,36 @@ def overlapping(texts: list[tuple[str, float, float, float, float]]) -> list[tup
     return [(texts[one][0], texts[other][0]) for one, other in np.argwhere(np.triu(over, 1)).tolist()]
 
 
+def labels_fit(view: Viewer, ranks: int) -> None:
+    rows, high, room = view.run(
+        "const l = document.getElementById('chart').layout(), p = l.parts[0];"
+        "return [p.rows.length, p.high, l.bottom - l.top]"
+    )
+    if ranks == 2:
+        assert (rows, high) == (2, 90)
+    else:
+        assert room - 1.01 <= rows * high <= room + 0.01
+        assert rows == (ranks if ranks <= room else -(-ranks // -(-ranks // int(room))))
+    texts = view.texts()
+    assert len(texts) > min(rows, 20)
+    for _, x, y, wide, tall in texts:
+        assert x >= 0
+        assert y >= 0
+        assert x + wide <= view.width + 0.5
+        assert y + tall <= view.height + 0.5
+    assert [text for text, *_ in texts if "\u2026" in text and len(text.split("\u2026")[0]) < 12] == []
+    assert overlapping(texts) == []
+
+
 def test_rows_and_labels(run: Run, page: Browser) -> None:
     """Rows fill the height, few rows are 90 px high; no label lies over another one, and none leaves the chart."""
-    view, ranks = Viewer(page, run.address), run.ranks
-    work = f"#w={run.begin}-{run.begin + 3_000_000}&messages=lines&collectives=bands"
-    try:
-        for size, window in product(SIZES, ("", work)):
+    view = Viewer(page, run.address)
+    for window in ("", f"#w={run.begin}-{run.begin + 3_000_000}&messages=lines&collectives=bands"):
+        view.go(window)
+        for size in SIZES:
             view.resize(*size)
-            view.go(window)
-            rows, high, room = view.run(
-                "const l = document.getElementById('chart').layout(), p = l.parts[0];"
-                "return [p.rows.length, p.high, l.bottom - l.top]"
-            )
-            if ranks == 2:
-                assert (rows, high) == (2, 90)
-            else:
-                assert room - 1.01 <= rows * high <= room + 0.01
-                assert rows == (ranks if ranks <= room else -(-ranks // -(-ranks // int(room))))
-            texts = view.texts()
-            assert len(texts) > min(rows, 20)
-            for _, x, y, wide, tall in texts:
-                assert x >= 0
-                assert y >= 0
-                assert x + wide <= view.width + 0.5
-                assert y + tall <= view.height + 0.5
-            assert [text for text, *_ in texts if "\u2026" in text and len(text.split("\u2026")[0]) < 12] == []
-            assert overlapping(texts) == []
-        assert page.complaints() == []
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            labels_fit(view, run.ranks)
+    assert page.complaints() == []
 
 
 def near(pixels: NDArray[np.uint8], colour: tuple[int, int, int]) -> NDArray[np.bool_]:

@@ -32,6 +32,5 @@ def violations(page: Browser) -> list[list[str]]:
     """The serious and critical violations: impact, rule, and each element with what is wrong."""
     if not page.run("return 'axe' in window"):
         page.run(_axe())
-    page.driver.set_script_timeout(120)
     found: list[list[str]] = page.driver.execute_async_script(_RUN)
     return [one for one in found if one[0] in GRAVE]

@@ -59,7 +59,7 @@ class Browser:
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
-        driver.set_script_timeout(120)
+        driver.set_script_timeout(300)
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
 
     @contextmanager
