@@ -27,6 +27,7 @@ import memory
 import mpi
 import mpi_waits
 import openmp
+import overhead
 import packed
 import processes
 import processor_waits
@@ -58,6 +59,7 @@ MODULES = (
     memory,
     applications,
     openmp,
+    overhead,
     threads,
     processes,
     processor_waits,

@@ -63,6 +63,7 @@ struct vt_sample_stream {
     uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
     uint32_t unsampled; /* 1: the local files state that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
+    uint64_t spent; /* ticks in the handler of the signal, if VT_BUDGET bounds the time of recording */
     uint64_t in_calls; /* ns of CPU time of the samples that have found the thread in a system call */
 };
 
@@ -165,6 +166,7 @@ struct vt_keep {
 struct vt_overhead {
     uint32_t thread, from; /* id of the location's present thread; from: words of the current chunk that are counted */
     uint64_t cpu, words; /* CPU time of the thread at the last look; words recorded */
+    uint64_t sampled; /* ticks of samples that are counted */
     double spent, credit; /* in all; what recording may still take */
 };
 
@@ -460,7 +462,7 @@ struct vt_left_out {
 };
 /* Not 0: a choice waits for a thread that switches functions. */
 extern _Atomic uint32_t vt_overhead_asks;
-/* Measures the cost of a record, at the start of a process. */
+/* Measures the cost of a record, at the start of the program. */
 void vt_overhead_start(void);
 /* Look at the time of the calling thread, whose location is l: before other work than recording, and after it. */
 void vt_overhead_look(struct vt_location *l);

@@ -60,7 +60,7 @@ static __attribute__((noinline)) void record_one(struct vt_write_cursor *p)
 void vt_overhead_start(void)
 {
     const size_t bytes = 2 * VT_CHUNK_SIZE;
-    char *memory = vt_process.set.overhead ? vt_pages(bytes) : NULL;
+    char *memory = vt_process.set.overhead && word_ns == 0 ? vt_pages(bytes) : NULL;
     if (!memory) return;
     struct vt_chunk *c = (struct vt_chunk *)(((uintptr_t)memory + VT_CHUNK_SIZE - 1) & ~(uintptr_t)(VT_CHUNK_SIZE - 1));
     for (int i = 0; i < ROUNDS; i++) {
@@ -242,7 +242,23 @@ static uint32_t words_now(const struct vt_location *l) { return l->chunk ? vt_ch
 /* The thread's first look. */
 static void begin(struct vt_location *l, uint64_t cpu)
 {
-    l->overhead = (struct vt_overhead){.thread = l->thread, .cpu = cpu, .from = words_now(l), .credit = most_credit()};
+    l->overhead = (struct vt_overhead){.thread = l->thread,
+                                       .cpu = cpu,
+                                       .from = words_now(l),
+                                       .sampled = VT_READ(l->samples.spent),
+                                       .credit = most_credit()};
+}
+
+/* The ns in which the handler took samples since the last look. */
+static double sampled_ns(struct vt_location *l)
+{
+    const struct vt_clock_pair *p = &vt_process.head.pair;
+    const uint64_t spent = VT_READ(l->samples.spent), ticks = spent - l->overhead.sampled;
+    const uint64_t now = ticks ? vt_now() : 0;
+    l->overhead.sampled = spent;
+    return now > p->ticks
+               ? (double)ticks * (double)(vt_clock_ns(CLOCK_MONOTONIC_RAW) - p->mono) / (double)(now - p->ticks)
+               : 0;
 }
 
 void vt_overhead_look(struct vt_location *l)
@@ -250,15 +266,18 @@ void vt_overhead_look(struct vt_location *l)
     struct vt_overhead *o = &l->overhead;
     const uint64_t cpu = vt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (o->thread != l->thread) begin(l, cpu);
-    const uint32_t words = words_now(l) - o->from;
-    const double own = words * word_ns, all = (double)(cpu - o->cpu), program = all > own ? all - own : 0;
+    const uint32_t now = words_now(l);
+    if (now < o->from) o->from = 0; /* another chunk, since the thread's records were written before it was full */
+    const uint32_t words = now - o->from;
+    const double own = words * word_ns + sampled_ns(l), all = (double)(cpu - o->cpu),
+                 program = all > own ? all - own : 0;
     const double most = most_credit(), may = part_allowed() * program;
     o->credit += may - own;
     if (o->credit > most) o->credit = most;
     o->words += words;
     o->spent += own;
     o->cpu = cpu;
-    if (o->credit < most / 2 && own > may)
+    if (words && o->credit < most / 2 && own > may)
         leave_out(l, words, may / 2 / (o->spent / (double)o->words), own / (own + program));
     else if (o->credit > most * 7 / 8) let_return(l);
 }

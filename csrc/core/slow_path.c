@@ -94,7 +94,10 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     else {
         if ((now - l->last) >> VT_WAIT_TICKS && now > l->last) {
             ask_wait(l);
-            if (vt_process.set.overhead && l == vt_own_location) vt_overhead_look(l);
+            if (vt_process.set.overhead && l == vt_own_location) {
+                vt_overhead_look(l);
+                vt_overhead_worked(l);
+            }
         }
         vt_put_record(l, words, n, now);
     }

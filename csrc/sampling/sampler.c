@@ -162,6 +162,7 @@ static void interrupted(const siginfo_t *info, void *context)
     }
     struct sampler *s = sampler_of(l);
     if (!s || !atomic_load(&on) || VT_READ(l->vforked)) return;
+    const uint64_t begin = vt_process.set.overhead ? vt_now() : 0;
     uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
     if (rate.clock == VT_SAMPLE_CLOCK_CPU && is_in_call(context))
@@ -172,6 +173,7 @@ static void interrupted(const siginfo_t *info, void *context)
     if (!left_out && !vt_in_sleeping_call && !is_on_small_stack(context)) vt_off_core_at_sample(l);
     /* at the end: an event that counted here would interrupt the program again before the program has advanced */
     vt_sample_timer_renew(&s->timer, &rate);
+    if (begin) VT_SET(l->samples.spent, l->samples.spent + (vt_now() - begin));
     atomic_store_explicit(&s->handled, 1, memory_order_release);
 }
 

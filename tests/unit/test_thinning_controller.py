@@ -64,8 +64,8 @@ class Model:
         return max(1, self.budget - self._needed(look) - self.budget // 16)
 
     def choose(self, look: Look) -> int:
-        """The least limit with which half of what is left lasts as long as the run has lasted. A limit falls only if twice
-        as many words would fit, at the begin of a chunk, and once in a sixteenth of the run."""
+        """The least limit with which half of what is left lasts as long as the run has lasted. A limit falls only if
+        twice as many words would fit, at the begin of a chunk, and once in a sixteenth of the run."""
         age = max(look.now, SECOND)
         share = self._left(look) / self.locations / 2 * (look.now - self.since) / age / self._word()
         room = int(share)
@@ -116,4 +116,4 @@ def test_choices(build: Builder) -> None:
         answers += some_answers
     done = subprocess.run([program], input="\n".join(lines), text=True, capture_output=True, check=True)
     assert done.stdout.splitlines() == answers
-    assert len(set(answer.split()[1] for answer in answers)) > BITS / 2
+    assert len({answer.split()[1] for answer in answers}) > BITS / 2
