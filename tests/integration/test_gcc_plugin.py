@@ -172,6 +172,24 @@ def test_built_once_and_never_written_by_others(here: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_cache_that_cannot_keep_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler inlines as without the plug-in; vtrace doctor says why."""
+    compilers.need_plugin("gcc")
+    compilers.need_sleds()
+    (here / "working.c").write_text(WORKING)
+    cache = here / "others"
+    cache.mkdir()
+    cache.chmod(0o777)
+    done = wrap(here, "-vt:cc", need("gcc"), "-vt:seq", "-O2", "working.c", "-o", "program", VT_SHIM_CACHE=str(cache))
+    assert done.stderr == ""
+    assert [*cache.iterdir()] == []
+    assert record(here / "program", here).calls() == {"main": 1}
+    monkeypatch.setenv("VT_SHIM_CACHE", str(cache))
+    assert how_functions([need("gcc")]).startswith(
+        "functions by sleds, without those that gcc inlines (other users can write to"
+    )
+
+
 def test_clang_has_no_plugin(here: Path) -> None:
     done = wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-vt:inst-written", "-c", "main.c", check=False)
     assert (done.returncode, done.stdout) == (2, "")

@@ -97,7 +97,8 @@ def test_nothing_is_linked_preloaded_or_removed(cache: Path, wheel: mpis.Mpi, bu
     )
     own(cache / "shim.json")
     own(cache)
-    link = [*command("vtrace-cc"), "-vt:cc", wheel.mpicc, PROGRAMS / "mpi_rounds.c", "-o", "linked"]
+    words = ["-vt:cc", wheel.mpicc, "-vt:inst-outlined", PROGRAMS / "mpi_rounds.c", "-o", "linked"]
+    link = [*command("vtrace-cc"), *words]
     done = call(link, tmp_path, env, check=False)
     refused(done, done.stderr)
     done = vtrace(tmp_path, "run", program, env=env, check=False)

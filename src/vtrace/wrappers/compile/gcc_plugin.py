@@ -63,6 +63,22 @@ def without_plugin(compiler: list[str], args: Sequence[str], directory: str) -> 
     return ""
 
 
+def without_cache(compiler: list[str], directory: str) -> str:
+    """The reason why the cache has no plug-in for a command of gcc and cannot keep one, with a remedy; "" if it has or
+    can. Requires that without_plugin is empty."""
+    path = _path(compiler, directory)
+    try:
+        check_trusted(path)
+    except VtraceError as error:
+        return str(error)
+    at = cache_directory()
+    while not os.path.exists(at):
+        at = os.path.dirname(at) or "."
+    if os.path.exists(path) or os.access(at, os.W_OK):
+        return ""
+    return f"{cache_directory()} is not writable: set VT_SHIM_CACHE to a writable directory"
+
+
 def plugin_flags(compiler: list[str], language: str, directory: str, *, parts: Sequence[str]) -> list[str]:
     """The flags of gcc for parts of the plug-in; builds the plug-in if the cache has none. Requires that
     without_plugin is empty. Raises VtraceError if the plug-in cannot be built or gcc does not load it."""

@@ -132,9 +132,11 @@ def _plugin_flags(
     compiler: list[str], args: list[str], language: Language, asked: str, *, version: str, parts: list[str]
 ) -> list[str]:
     """The flags for parts of vtrace's plug-in for gcc; none if gcc cannot have it. asked: the option that needs the
-    plug-in, "" if none does: raises UsageError then."""
+    plug-in: raises UsageError if gcc cannot; "": none does."""
     directory = library_directory()
     reason = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
+    if not reason and not asked and "hooks" not in parts:
+        reason = gcc_plugin.without_cache(compiler, directory)
     if reason and asked:
         raise UsageError(f"{asked}: {compiler[0]}: {reason}", "use -vt:inst compinst and -vt:inst-outlined")
     try:
@@ -185,8 +187,10 @@ def how_functions(compiler: list[str]) -> str:
     """Describes how vtrace-cc records functions with this compiler, and which install would improve it."""
     version = answer([*compiler, "--version"])
     no_sleds = _without_sleds(compiler, [], version)
-    no_plugin = gcc_plugin.without_plugin(compiler, [], library_directory()) if is_gcc(version) else ""
+    directory = library_directory()
+    no_plugin = gcc_plugin.without_plugin(compiler, [], directory) if is_gcc(version) else ""
     if not no_sleds:
+        no_plugin = no_plugin or (gcc_plugin.without_cache(compiler, directory) if is_gcc(version) else "")
         return "functions by sleds" + (f", without those that gcc inlines ({no_plugin})" if no_plugin else "")
     if not is_gcc(version):
         return f"functions by hooks ({no_sleds})"
