@@ -2,8 +2,8 @@
 /* A plug-in of gcc with two parts, which its arguments choose. vtrace-cc compiles this file for the user's gcc
    (src/vtrace/wrappers/compile/gcc_plugin.py).
 
-   keep: gcc inlines no function that the source does not mark inline and that works long, so that it is recorded: it has
-   a loop, or calls such a function, or one of another file.
+   keep: gcc inlines no function that works long, so that it is recorded: it has a loop, or calls such a function, or one
+   of another file. Templates, and functions that the source marks inline, stay as gcc has them.
 
    hooks: calls the hooks of -finstrument-functions in each function that exists after inlining, where gcc writes no
    sleds. gcc itself adds these calls before it inlines. As with clang's -finstrument-functions-after-inlining, a
@@ -80,9 +80,10 @@ bool calls_long(const cgraph_node *node, hash_set<cgraph_node *> &working)
     return false;
 }
 
+/* Templates are in headers, as inline functions are: libraries of them count on inlining. */
 bool is_written_to_be_called(tree f)
 {
-    return !DECL_DECLARED_INLINE_P(f) && !DECL_ARTIFICIAL(f) && !DECL_DISREGARD_INLINE_LIMITS(f) &&
+    return !DECL_DECLARED_INLINE_P(f) && !DECL_COMDAT(f) && !DECL_ARTIFICIAL(f) && !DECL_DISREGARD_INLINE_LIMITS(f) &&
            !in_system_header_at(DECL_SOURCE_LOCATION(f)) &&
            !lookup_attribute("no_instrument_function", DECL_ATTRIBUTES(f));
 }

@@ -109,6 +109,26 @@ def test_without_plugin_the_compiler_inlines(here: Path, compiler: str) -> None:
         assert how_functions([str(real)]).startswith(f"functions by sleds, {lacks}")
 
 
+TEMPLATES = """#include <cstdlib>
+template <typename T> T total(const T *x, int n) { T s = 0; while (n--) s += x[n]; return s; }
+static double most(const double *x, int n) { double m = 0; while (n--) m = x[n] > m ? x[n] : m; return m; }
+int main(int argc, char **)
+{
+    double x[100];
+    for (double &v : x) v = rand();
+    return total(x, argc) > most(x, argc);
+}
+"""
+
+
+def test_templates_may_be_inlined(here: Path) -> None:
+    compilers.need_plugin("g++")
+    (here / "t.cc").write_text(TEMPLATES)
+    wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "-O2", "t.cc", "-o", "program", wrapper="vtrace-cxx")
+    calls = record(here / "program", here).calls()
+    assert [name.split("(")[0] for name in calls if name != "main"] == ["most"]
+
+
 INTERNAL = """program p
   integer :: i
   real :: a(1000) = 0

@@ -192,9 +192,9 @@ and MPI calls. All other arguments go to the compiler unchanged.
                           headers for plug-ins are installed
   -vt:inst hooks          record functions by -finstrument-functions (gcc: before inlining)
   -vt:inst manual         do not record functions; adds no -g
-  -vt:inst-written        also record functions not marked inline that have a loop, or call
-                          such functions or those of other files [default of gcc with its
-                          headers for plug-ins]
+  -vt:inst-written        also record functions that have a loop, or call such functions or
+                          those of other files, but for templates and those marked inline
+                          [default of gcc with its headers for plug-ins]
   -vt:inst-outlined       record the functions that exist after inlining [default of others]
   -vt:inst-all            all functions: the compiler inlines none, the program is slow
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)

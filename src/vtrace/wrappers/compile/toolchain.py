@@ -91,7 +91,7 @@ def instrument_flags(
 ) -> list[str]:
     """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
     "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. functions: "outlined" are
-    those after inlining; "written" also those that are not marked inline and work long (csrc/hooks/gcc_plugin.cc);
+    those after inlining; "written" also those that are written to be called and work long (csrc/hooks/gcc_plugin.cc);
     "all" are all; "" are "written" where the compiler can, else "outlined". Raises UsageError for "sleds", "plugin" and
     "written" if the compiler does not have these."""
     # With MPICH's mpicc -cc=clang, clang must answer, not the default compiler.
