@@ -729,14 +729,17 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
 
 def callers_text(trace: Source, paths: Table, path: int) -> str:
     """Words about the caller of a path's region, if this is a function of the program that several functions of the
-    program call; else ""."""
-    regions, above = paths["region"], int(paths["parent"][path])
+    program call, also through one of them; else ""."""
+    regions, at, through = paths["region"], path, ""
     user = np.append(CLASS_OF[trace.regions["activity"]] == USER, False)
-    same = np.flatnonzero((regions == regions[path]) & user[regions])
-    callers = np.unique(regions[paths["parent"][same]])
-    if not path_source(trace, paths, path) or not user[regions[path]] or np.count_nonzero(user[callers]) < 2:
+    if not path_source(trace, paths, path):
         return ""
-    return f", called by {place_text(trace, paths, above)}"
+    while user[regions[at]]:
+        above, same = int(paths["parent"][at]), np.flatnonzero(regions == regions[at])
+        if np.count_nonzero(user[np.unique(regions[paths["parent"][same]])]) > 1:
+            return f", called by {through}{place_text(trace, paths, above)}"
+        at, through = above, f"{trace.regions['name'][regions[above]]} in "
+    return ""
 
 
 def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
