@@ -185,7 +185,7 @@ static void write_step(struct vt_location *l, int counts)
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - begin));
 }
 
-/* Begins the next chunk, as next_chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
+/* Begins the next chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
    no memory, full chunks are written first. The caller has set the busy word. *flushed: ticks when a flush began;
    unchanged if there was none. */
 static int replace_chunk(struct vt_location *l, uint64_t *flushed)
@@ -218,6 +218,7 @@ out:
     return has;
 }
 
+/* Begins the next chunk, as replace_chunk does; the time counts as that of recording (VT_BUDGET=...,N%). */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     const int is_followed = vt_process.set.overhead && l == vt_own_location;

@@ -132,8 +132,8 @@ struct vt_thin {
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };
 
-/* The iterations of a location (VT_KEEP, VT_TRIGGER). A chunk may be walked several times while it fills: `start` is the state at its
-   begin, `open` at the end of the last walk. */
+/* The iterations of a location (VT_KEEP, VT_TRIGGER). A chunk may be walked several times while it fills: `start` is the
+   state at its begin, `open` at the end of the last walk. */
 #define VT_KEEP_STEPS 976u /* classes of durations (keep.c) */
 enum vt_fate { VT_UNDECIDED, VT_KEPT, VT_LEFT_OUT };
 struct vt_iteration {

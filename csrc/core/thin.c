@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Thins a full chunk: takes calls out that contain nothing that must stay, and counts them in the location's profile. With
-   VT_BUDGET those shorter than a limit, with VT_KEEP all in the iterations that keep.c leaves out. The records that stay go into another chunk, of the state TAKING, which then
-   takes the place of the first one. One word in the head of the first chunk says after each record how far this is: a
-   reader of a dead process's buffer finds each call in the profile or in a chunk. */
+/* Thins a full chunk: takes calls out that contain nothing that must stay, and counts them in the location's profile; with
+   VT_BUDGET those shorter than a limit, with VT_KEEP all in the iterations that keep.c leaves out. The records that stay
+   go into another chunk, of the state TAKING, which then takes the place of the first one. One word in the head of the
+   first chunk says after each record how far this is: a reader of a dead process's buffer finds each call in the profile
+   or in a chunk. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
@@ -10,8 +11,8 @@
 
 #define HALF (VT_CHUNK_WORDS / 2) /* a chunk with more words is written */
 #define NO_WORD UINT32_MAX
-#define AT_ONCE                                                                                                        \
-    2u /* held chunks that are thinned for each full one: the next iteration thins those of one of its length */
+/* Held chunks that are thinned for each full one: the next iteration thins those of one of its length. */
+#define AT_ONCE 2u
 #define MARK_WORDS 4 /* of a THINNED record with a TIME record */
 
 struct pass {

@@ -8,13 +8,8 @@
      memory      turn, which allocates and frees 2 blocks
      io          turn, which writes and reads 2 bytes of a file
      forever     turn, until it is killed; counts its calls in the file "counts" */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "repeated.h"
 
 #define KEPT __attribute__((noinline, noclone))
 
@@ -73,37 +68,13 @@ KEPT void transfer(int file)
     if (pwrite(file, bytes, 2, 0) != 2 || pread(file, bytes, 2, 0) != 2) _exit(1);
 }
 
-static void in_threads(void)
-{
-    pthread_t threads[3];
-    for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, repeat, NULL);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-}
-
-static void in_children(void)
-{
-    for (int i = 0; i < 3; i++) {
-        if (fork()) continue;
-        repeat(NULL);
-        exit(0);
-    }
-    while (wait(NULL) > 0) {}
-}
-
-static void share_counts(void)
-{
-    int file = open("counts", O_RDWR | O_CREAT, 0600);
-    if (ftruncate(file, 4096)) exit(1);
-    counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 3) return 2;
     const char *how = argv[1];
     turns = atol(argv[2]);
     counts = unseen;
-    if (!strcmp(how, "forever")) share_counts();
+    if (!strcmp(how, "forever")) counts = shared_counts();
     if (!strcmp(how, "nested") || !strcmp(how, "exec")) repeat(NULL);
     if (!strcmp(how, "recursive"))
         for (long i = 0; i < turns; i++) deep(12);

@@ -7,14 +7,9 @@
      nested      step calls itself
      jump        each third step is left by longjmp
      forever     step, until the program is killed; counts its calls in the file "counts" */
-#include <fcntl.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "repeated.h"
 #include "vt_user.h"
 
 #define KEPT __attribute__((noinline, noclone))
@@ -62,30 +57,6 @@ KEPT void *repeat(void *unused)
     return unused;
 }
 
-static void in_threads(void)
-{
-    pthread_t threads[3];
-    for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, repeat, NULL);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-}
-
-static void in_children(void)
-{
-    for (int i = 0; i < 3; i++) {
-        if (fork()) continue;
-        repeat(NULL);
-        exit(0);
-    }
-    while (wait(NULL) > 0) {}
-}
-
-static void share_counts(void)
-{
-    int file = open("counts", O_RDWR | O_CREAT, 0600);
-    if (ftruncate(file, 4096)) exit(1);
-    counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
@@ -96,7 +67,7 @@ int main(int argc, char **argv)
     nests = !strcmp(how, "nested");
     jumps = !strcmp(how, "jump");
     if (argc > 4) middles = atol(argv[4]);
-    if (!strcmp(how, "forever")) share_counts();
+    if (!strcmp(how, "forever")) counts = shared_counts();
     if (!strcmp(how, "threads")) in_threads();
     else if (!strcmp(how, "forks")) in_children();
     else do
