@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace import of 2 M intervals and of 1 M lines with two values each, as a whole command."""
+"""vtrace import of 2 M intervals, of 1 M lines with two values each, and of 1 M intervals in Chrome's JSON, as a whole
+command."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from pathlib import Path
 
-from measure import BIN, ENVIRONMENT, Row, at_least
+from measure import BIN, ENVIRONMENT, Row, at_least, at_most
 from unify import prepare, record, unified
 
 __all__ = ["measure", "prepare"]
 
-INTERVALS, VALUES = 2_000_000, 1_000_000
+INTERVALS, VALUES, EVENTS = 2_000_000, 1_000_000, 1_000_000
+_MEASURED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, capture_output=True)
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""Starts a command from a small process, since the memory of a new process is at first that of its parent."""
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
@@ -35,6 +44,34 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     return [
         at_least("vtrace import of intervals", "M lines/s", with_names, 1),
         at_least("vtrace import of lines with two values", "M lines/s", with_numbers, 1),
+        *_of_json(work / "torch.json", repetitions),
+    ]
+
+
+def _of_json(path: Path, repetitions: int) -> list[Row]:
+    """A file as PyTorch's profiler writes it: 200 MB, so that the largest memory is that of the columns."""
+    args = '"args": {"External id": 1025, "Record function id": 0, "Sequence number": 120, "Ev Idx": 42}'
+    head = '"ph": "X", "cat": "cpu_op", "pid": 404, "tid": 404'
+    with path.open("w") as file:
+        file.write('{"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "traceEvents": [\n')
+        file.writelines(
+            f'{{{head}, "name": "aten::operator_{i % 50}", "ts": {5224762272018 + 3 * i}.{i % 1000:03d}, "dur": 2.145,'
+            f" {args}}},\n"
+            for i in range(EVENTS)
+        )
+        file.write('{"ph": "M", "name": "process_name", "pid": 404, "args": {"name": "python"}}]}')
+    rates, memory = [], []
+    for _ in range(repetitions):
+        words = [str(BIN / "vtrace"), "import", str(path), "-o", str(path.with_suffix("")), "--force"]
+        found = subprocess.run(
+            [sys.executable, "-c", _MEASURED, *words], env=ENVIRONMENT, check=True, capture_output=True
+        )
+        seconds, kilobytes = map(float, found.stdout.split())
+        rates.append(path.stat().st_size / 1e6 / seconds)
+        memory.append(kilobytes / 1024)
+    return [
+        at_least("vtrace import of Chrome's JSON, a core", "MB/s", rates, 20),
+        at_most("memory meanwhile, 1 M intervals", "MiB", memory, 300),
     ]
 
 

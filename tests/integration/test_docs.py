@@ -367,6 +367,9 @@ TYPED = {
         UNIFIED, ("cut ", "2 of 4 locations")
     ),
     ("anonymise.md", "vtrace anonymise heat2d -o shared"): Typed(UNIFIED, ("function_1", "MPI_Barrier")),
+    ("import.md", "viztracer --quiet -o work.json work.py"): Typed(
+        "printf 'def f(n):\\n    return n\\nf(1)\\n' > work.py", ("work.trace: 1 process, ", "work.py:1"),
+    ),
     ("import.md", 'load() { date -u "+%Y-%m-%d %H:%M:%S.%N,$(cut -d\' \' -f1 /proc/loadavg)"; }'): Typed(
         "cp $DOCS/heat2d .", ("0 intervals, ", " on 1 location"),
     ),
@@ -429,6 +432,8 @@ NOT_TYPED = {
     ("conformance.md", "make mutants                                            # 150 changes; a second start goes on;"
      " hours"): "takes hours; tests/unit/test_mutants.py",
     ("import.md", "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"): "a format; tests/integration/test_import.py",
+    ("import.md", "vtrace run mpiexec -n 2 python3 train.py             # each rank writes its torch-RANK.json"):
+        "wants PyTorch; tests/integration/test_import_recordings.py",
     ("install.md", "make wheels          # in the sources; writes to dist/ wheels of vtrace and otf2, and an sdist"):
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "pip install dist/*.whl"): "tests/integration/test_wheel.py",

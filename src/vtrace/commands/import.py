@@ -1,58 +1,116 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Share: Add another tool's intervals and values to an archive."""
+"""Share: Read what other tools recorded, as a new archive or beside a run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.trace_command import Output, new_archive_option, trace_command
-from vtrace.console import some
+from vtrace.commands.completion import complete_target
+from vtrace.commands.trace_command import new_archive_option, opened
+from vtrace.console import Console, some, vtrace_console
+from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
+    from vtrace.transform.external_data import ExternalData
 
 
-@trace_command(window=False, output=new_archive_option(), json="Print the result as JSON.")
-@click.argument("files", metavar="FILE.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.command()
+@click.argument("words", metavar="[ARCHIVE] FILE...", nargs=-1, required=True, shell_complete=complete_target)
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
-def command(trace: Trace, _: Selection, output: Output, files: tuple[Path, ...], *, force: bool) -> None:
-    """The files have intervals or values in VTune's format for external data; their names end with
-    -hostname-HOST.csv. The first line is one of:
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(words: tuple[str, ...], *, output: Path, force: bool, as_json: bool) -> None:
+    """Without ARCHIVE: a new archive of traces in Chrome's JSON (PyTorch's profiler, viztracer, JAX; also with gzip) or
+    SQLite (nsys export --type sqlite, rocprofv3). Several files are the ranks of one run.
+
+    With ARCHIVE, a prefix, the directory of an OTF2 archive or its .otf2 file: a copy of it with these intervals and
+    values, also those of files in VTune's format for external data, whose names end with -hostname-HOST.csv. Their
+    first line is one of:
 
     \b
       name,start_tsc.CLOCK,end_tsc[,pid][,tid]
       tsc.CLOCK,NAME.COUNT|INST[,...][,pid][,tid]
 
-    CLOCK is RDTSC, CLOCK_MONOTONIC_RAW or UTC. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file.
+    CLOCK is RDTSC, CLOCK_MONOTONIC_RAW or UTC.
 
     \b
     Examples:
-      vtrace import heat phases-hostname-node1.csv -o both
+      vtrace import rank0.json rank1.json -o train
+      vtrace import report.sqlite -o gpu
+      vtrace import heat torch.json -o both
       vtrace import heat power-hostname-*.csv -o both
     """
-    from vtrace.transform.external_data import read_external
-    from vtrace.transform.importing import import_data
     from vtrace.transform.new_archive import target
+    from vtrace.transform.recordings.reading import is_recording
 
-    assert output.path is not None  # -o is required
-    console, where = output.console, target(output.path, force)
-    made = import_data(trace, [read_external(path) for path in files], where, console)
-    output.warn(made.notes)
-    if output.as_json:
-        about = {
-            "archive": str(made.path), "of": str(trace.path), "lanes": made.lanes, "intervals": made.intervals,
-            "values": made.values, "tables_left_out": list(made.left),
-        }  # fmt: skip
+    console, where = vtrace_console(), target(output, force)
+    paths = [Path(word) for word in words]
+    if is_recording(paths[0]):
+        about = _new(paths, where, console)
+    elif len(words) > 1:
+        about = _beside(opened(words[0]), paths[1:], where, console)
+    else:
+        raise UsageError(f"no file to import into {words[0]}", "vtrace import ARCHIVE FILE... -o NEW")
+    for line in about.pop("notes"):
+        console.warn(line)
+    if as_json:
         click.echo(json_text(about, indent=1))
         return
-    what = f"{some(made.intervals, 'interval')}, {some(made.values, 'value')} on {some(made.lanes, 'location')}"
-    click.echo(plain(f"{made.path}: {what}"))
-    if made.left:
-        console.note(f"not in the new archive: {', '.join(made.left)} (tables of the old one)")
-    word = shell_word(made.path.with_suffix(""))
+    counted = (("processes", "process", "processes"), ("intervals", "interval", None), ("values", "value", None))
+    numbers = [some(about[key], one, many) for key, one, many in counted if key in about]
+    places = some(about["locations" if "locations" in about else "lanes"], "location")
+    click.echo(plain(f"{about['archive']}: {', '.join(numbers)} on {places}"))
+    if left := about.get("tables_left_out"):
+        console.note(f"not in the new archive: {', '.join(left)} (tables of the old one)")
+    word = shell_word(where.with_suffix(""))
     console.note(f"next: vtrace summary {word}, vtrace view {word}")
+
+
+command.params.insert(1, new_archive_option())
+
+
+def _new(paths: Sequence[Path], where: Path, console: Console) -> dict[str, Any]:
+    """An archive of recordings alone. Raises VtraceError."""
+    from vtrace.transform.recordings.archive import write_recordings
+    from vtrace.transform.recordings.reading import read_recordings
+
+    made = write_recordings(read_recordings(paths, console), where, console)
+    return {
+        "archive": str(made.path), "processes": made.processes, "locations": made.locations,
+        "intervals": made.intervals, "notes": made.notes,
+    }  # fmt: skip
+
+
+def _beside(trace: Trace, paths: Sequence[Path], where: Path, console: Console) -> dict[str, Any]:
+    """A copy of an archive with the data of files. Raises VtraceError."""
+    from vtrace.transform.importing import import_data
+
+    notes: list[str] = []
+    data = [part for path in paths for part in _data(trace, path, notes, console)]
+    made = import_data(trace, data, where, console)
+    return {
+        "archive": str(made.path), "of": str(trace.path), "lanes": made.lanes, "intervals": made.intervals,
+        "values": made.values, "tables_left_out": list(made.left), "notes": notes + made.notes,
+    }  # fmt: skip
+
+
+def _data(trace: Trace, path: Path, notes: list[str], console: Console) -> Iterator[ExternalData]:
+    """The data of a file; appends lines for the user to notes."""
+    from vtrace.transform.external_data import read_external
+    from vtrace.transform.recordings.archive import digest_of, left_out
+    from vtrace.transform.recordings.beside import external_data
+    from vtrace.transform.recordings.reading import is_recording, read_recordings
+
+    if not is_recording(path):
+        yield read_external(path)
+        return
+    (recording,) = read_recordings([path], console)
+    yield from external_data(trace, recording, digest_of(path))
+    notes += [*recording.notes, *left_out(recording)]
+    if recording.remarks:
+        notes.append(f"{path.name}: {some(len(recording.remarks), 'remark')} left out")

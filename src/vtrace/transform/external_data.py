@@ -35,7 +35,8 @@ class ExternalData:
     """The content of a file, an item of each array for each line. clock: of CLOCKS; UTC: ns since the epoch.
 
     begin, end, name (number in names): of intervals; values have begin only. pid, tid: -1 for none. values: of each
-    counter; modes: its ending in the file. digest: SHA-256 of the file."""
+    counter; modes: its ending in the file. digest: SHA-256 of the file. host: None if unknown; title: of the lanes, ""
+    for that of their owner."""
 
     path: Path
     clock: str
@@ -49,14 +50,12 @@ class ExternalData:
     modes: list[str] = field(default_factory=list)
     values: list[Array] = field(default_factory=list)
     digest: str = ""
+    host: str | None = None
+    title: str = ""
 
     @property
     def rows(self) -> int:
         return len(self.begin)
-
-    @property
-    def host(self) -> str | None:
-        return host_of(self.path)
 
 
 def host_of(path: Path) -> str | None:
@@ -82,7 +81,7 @@ def _read(path: Path, file: IO[bytes]) -> ExternalData:
     uses, clock, counters = _columns(path, head)
     text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     found = _lines(path, text, begin=len(head), uses=uses, clock=clock, counters=counters)
-    return replace(found, digest=hashlib.sha256(text).hexdigest())
+    return replace(found, digest=hashlib.sha256(text).hexdigest(), host=host_of(path))
 
 
 def _fault(path: Path, line: int, column: int, reason: str, *, hint: str | None = None) -> FormatError:

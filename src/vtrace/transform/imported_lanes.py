@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,18 +71,12 @@ def assign_lanes(  # noqa: PLR0917
     if count > LANES_MOST:
         hint = f"at most {LANES_MOST} of a thread or process may overlap"
         raise VtraceError(f"{origin}: too many intervals overlap without nesting", hint)
-    order = np.argsort(lane, kind="stable") if count > 1 else np.arange(len(begin))
-    ends = np.cumsum(np.bincount(lane, minlength=count)).tolist()
-    for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False), 1):
-        mine = order[first:last]
+    places: list[Any] = [slice(None)] * count
+    if count > 1:
+        places = np.split(np.argsort(lane, kind="stable"), np.cumsum(np.bincount(lane, minlength=count))[:-1])
+    for number, mine in enumerate(places, 1):
         label = owner.title if number == 1 else f"{owner.title} {number}"
         yield Lane(
-            owner.scope,
-            owner.group,
-            tid=owner.tid,
-            title=label,
-            begin=columns[0][mine],
-            end=columns[1][mine],
-            name=name[mine],
-            names=names,
-        )
+            owner.scope, owner.group, tid=owner.tid, title=label, begin=columns[0][mine], end=columns[1][mine],
+            name=name[mine], names=names,
+        )  # fmt: skip

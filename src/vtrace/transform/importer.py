@@ -16,13 +16,12 @@ from vtrace.io.archive.definitions import UNDEFINED, plain_text
 from vtrace.io.archive.properties import LANE, PROPERTY, TID
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
-from vtrace.io.local import kernel
 from vtrace.io.sidecar.samples_archive import IN, OF
+from vtrace.transform.event_columns import value_type, write_calls, write_values
 from vtrace.transform.external_data import ACCUMULATED
 from vtrace.transform.imported_lanes import ImportedLocation, ImportedValues, Lane, ValueLane
 from vtrace.transform.new_archive import CopiedArchive, CopiedDefinitions, new_archive
 from vtrace.transform.rewrite import ArchivePart, Rewriter
-from vtrace.transform.rewriter_abi import rewriter
 from vtrace.transform.tables import copied_markers, write_tables
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class _Added:
         self.of_lane = [self._class_of(lane.values) for lane in values]
 
     def _class_of(self, values: ImportedValues) -> int:
-        keys = zip(values.counters, values.modes, map(_type, values.columns), strict=True)
+        keys = zip(values.counters, values.modes, map(value_type, values.columns), strict=True)
         members = tuple(self.members.setdefault(key, self._member + len(self.members)) for key in keys)
         return self.classes.setdefault(members, self._class + len(self.classes))
 
@@ -91,8 +90,8 @@ class _Added:
             if self.contexts:
                 about = (number, UNDEFINED, UNDEFINED)
                 _otf2.GlobalDefWriter_WriteCallingContext(writer, self.refs[text], *about)
-        for (name, mode, value_type), number in self.members.items():
-            type_of = getattr(_otf2, f"TYPE_{value_type}")
+        for (name, mode, kind), number in self.members.items():
+            type_of = getattr(_otf2, f"TYPE_{kind}")
             how = _otf2.METRIC_ACCUMULATED_START if mode == ACCUMULATED else _otf2.METRIC_ABSOLUTE_POINT
             _otf2.GlobalDefWriter_WriteMetricMember(
                 writer, number, string(name), string(""), _otf2.METRIC_TYPE_OTHER, how, type_of,
@@ -121,10 +120,6 @@ class _Added:
 
 def _next(ids: Array) -> int:
     return int(ids.max()) + 1 if len(ids) else 0
-
-
-def _type(values: Array) -> str:
-    return "DOUBLE" if values.dtype.kind == "f" else "INT64"
 
 
 def write_import(
@@ -165,28 +160,12 @@ def _named(trace: Trace, lanes: Sequence[Any]) -> list[Any]:
 
 
 def _write_events(archive: CopiedArchive, added: _Added, lanes: Sequence[Lane], values: Sequence[ValueLane]) -> None:
-    own, numbers = rewriter(), iter(added.locations)
+    numbers = iter(added.locations)
     for lane in lanes:
         refs = np.array([added.refs[plain_text(text)] for text in lane.names], np.uint32)[lane.name]
-        begin, end = (np.ascontiguousarray(column, np.int64) for column in (lane.begin, lane.end))
-        with archive.event_writer(number := next(numbers)) as writer:
-            pointers = begin.ctypes.data, end.ctypes.data, refs.ctypes.data
-            _check(number, own.vt_write_calls(writer, *pointers, len(refs), int(added.contexts)))
+        write_calls(archive, next(numbers), lane.begin, lane.end, refs=refs, contexts=added.contexts)
     for data, metric in zip((value.values for value in values), added.of_lane, strict=True):
-        order = np.argsort(data.times, kind="stable")
-        times = np.ascontiguousarray(data.times[order], np.int64)
-        bits = np.ascontiguousarray(np.stack([column[order].view(np.uint64) for column in data.columns], axis=1))
-        types = np.array([getattr(_otf2, f"TYPE_{_type(column)}").value for column in data.columns], np.uint8)
-        with archive.event_writer(number := next(numbers)) as writer:
-            arrays = times.ctypes.data, bits.ctypes.data, types.ctypes.data
-            _check(number, own.vt_write_values(writer, *arrays, len(times), len(data.columns), metric))
-
-
-def _check(location: int, code: int) -> None:
-    if code < 0:
-        raise MemoryError
-    if code:
-        raise kernel.otf2_error(f"{location}.evt", "write an event", code, kernel.complaint()[1])
+        write_values(archive, next(numbers), data.times, data.columns, metric=metric)
 
 
 def _definitions(

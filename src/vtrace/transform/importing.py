@@ -106,14 +106,16 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
 
 
 def _all_imported(trace: Trace, files: Sequence[ExternalData]) -> list[dict[str, str | None]]:
-    """The property IMPORTED of the new archive. Raises VtraceError for a file whose content the archive has already:
-    vtunify imports files beside the local files."""
-    all_ = [*trace.vtrace.get("IMPORTED", [])]
+    """The property IMPORTED of the new archive. Raises VtraceError for a file whose content the archive has already, as
+    vtunify imports files beside the local files, or that is among the files twice."""
+    before = [*trace.vtrace.get("IMPORTED", [])]
+    known = {(one.get("host"), one["digest"]) for one in before}
+    of: dict[tuple[str | None, str], Path] = {}
     for data in files:
-        if any((one.get("host"), one["digest"]) == (data.host, data.digest) for one in all_):
+        key = data.host, data.digest
+        if key in known or of.setdefault(key, data.path) != data.path:
             raise VtraceError(f"{data.path}: {trace.archive.name} has these lines already", "leave this file out")
-        all_.append({"file": data.path.name, "digest": data.digest, "host": data.host})
-    return all_
+    return [*before, *({"file": path.name, "digest": key[1], "host": key[0]} for key, path in of.items())]
 
 
 def _add(placing: _LanePlacing, data: ExternalData, lanes: list[Lane], values: list[ValueLane]) -> None:
@@ -138,12 +140,12 @@ def _add(placing: _LanePlacing, data: ExternalData, lanes: list[Lane], values: l
             continue
         if data.name is None:
             parts = [column[mine] for column in data.values]
-            title = f"Values{owner.name}"
+            title = data.title or f"Values{owner.name}"
             values.append(ValueLane(owner.scope, owner.group, tid=owner.tid, title=title, values=ImportedValues(
                 begin[mine], parts, data.counters, data.modes
             )))  # fmt: skip
         else:
-            title = f"{'Tasks' if owner.tid >= 0 else 'Frames'}{owner.name}"
+            title = data.title or f"{'Tasks' if owner.tid >= 0 else 'Frames'}{owner.name}"
             columns = begin[mine], end[mine], data.name[mine]
             wanted = ImportedLocation(owner.scope, owner.group, owner.tid, title)
             lanes += assign_lanes(wanted, *columns, data.names, str(data.path))
@@ -186,9 +188,9 @@ def _clock(placing: _LanePlacing, data: ExternalData, pid: int, known: bool) -> 
 
 
 def _tell(placing: _LanePlacing, data: ExternalData, inside: int, cut: int) -> None:
-    """Notes lines outside of the time of the run. Raises VtraceError if all are."""
+    """Notes lines outside of the time of the run. Raises VtraceError if all of a file are."""
     outside = data.rows - inside
-    if not inside:
+    if not inside and not data.title:
         raise VtraceError(f"{data.path}: no line is within the time of the run", "is the file of this run and host?")
     if outside:
         placing.notes.append(f"{data.path.name}: {some(outside, 'line')} before or after the run left out")

@@ -31,14 +31,15 @@ class CopiedDefinitions(Definitions):
 
 
 class CopiedArchive(Archive):
-    """An archive with CopiedDefinitions."""
+    """An archive whose definitions may be CopiedDefinitions."""
 
     def _chunk_bytes(self, definitions: Definitions) -> int:
-        assert isinstance(definitions, CopiedDefinitions)
-        return definitions.chunk
+        return definitions.chunk if isinstance(definitions, CopiedDefinitions) else super()._chunk_bytes(definitions)
 
     def _write_definitions(self, writer: Any, definitions: Definitions) -> None:
-        assert isinstance(definitions, CopiedDefinitions)
+        if not isinstance(definitions, CopiedDefinitions):
+            super()._write_definitions(writer, definitions)
+            return
         code = definitions.write(ctypes.addressof(writer.contents))
         if code < 0:
             raise MemoryError
