@@ -32,6 +32,7 @@ C_LAYERS = {
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
+    "openclwrap": SHARED_HEADERS,
 }
 """Folder of csrc -> headers of other folders that it may include; SHARED_HEADERS for folders not listed. Folders of
 RUNTIME may include all headers of core."""

@@ -201,6 +201,14 @@ void VT_User_range_end__(uint64_t range);
 /* Names a thread, by its kernel id, for the trace only. */
 void vt_name_thread(uint32_t thread, const char *name);
 
+/* ---- Streams of devices (csrc/openclwrap, csrc/userwrap/streams.c) ---- */
+struct vt_location;
+/* Returns a location for what a device does, whose records have times that the caller gives. name: such as "OpenCL[0:1]";
+   device: its name; begin: ticks, of which no record is earlier. NULL: nothing is recorded. */
+struct vt_location *vt_stream_new(const char *name, const char *device, uint64_t begin);
+/* As vt_write, with times (ticks) that do not decrease. One thread at a time uses a stream. */
+void vt_stream_write(struct vt_location *stream, uint64_t *words, unsigned n, uint64_t ticks);
+
 /* ---- Functions ---- */
 enum vt_how {
     VT_SHOWN = 0,

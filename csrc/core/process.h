@@ -28,6 +28,8 @@ struct vt_location *vt_location_new(uint32_t thread);
 /* Returns a new lane: a location without a thread, for regions that do not nest in a thread (csrc/userwrap/ranges.c);
    NULL: there are too many locations. */
 struct vt_location *vt_location_new_lane(void);
+/* The same for a stream of a device: its name, the device's, and ticks of which no record is earlier. */
+struct vt_location *vt_location_new_stream(const char *name, const char *device, uint64_t begin);
 /* Sets the location of the calling thread; NULL: none. */
 void vt_bind_location(struct vt_location *l);
 /* Returns the location of the calling thread, with busy clear. Returns NULL if the thread cannot record now; counts the

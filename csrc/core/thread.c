@@ -299,18 +299,39 @@ struct vt_location *vt_location_new(uint32_t thread)
     return l ? l : create(thread);
 }
 
-struct vt_location *vt_location_new_lane(void)
+static struct vt_location *create_without_thread(void)
 {
-    char key[24];
     struct vt_location *l = create(VT_NO_THREAD);
     if (!l) return NULL;
     l->helper = NULL;
     VT_SET(l->is_timed, 1);
     atomic_fetch_add(&vt_process.ended, 1); /* no thread of the program */
+    return l;
+}
+
+static void define_of_location(struct vt_location *l, const char *prefix, const char *value)
+{
+    char key[24];
     struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, "lane.");
+    vt_text_add(&t, prefix);
     vt_text_dec(&t, l->number);
-    vt_define_property(l, key, "ranges");
+    vt_define_property(l, key, value);
+}
+
+struct vt_location *vt_location_new_lane(void)
+{
+    struct vt_location *l = create_without_thread();
+    if (l) define_of_location(l, "lane.", "ranges");
+    return l;
+}
+
+struct vt_location *vt_location_new_stream(const char *name, const char *device, uint64_t begin)
+{
+    struct vt_location *l = create_without_thread();
+    if (!l) return NULL;
+    l->first = l->last = begin;
+    define_of_location(l, "stream.", name);
+    define_of_location(l, "device.", device);
     return l;
 }
 

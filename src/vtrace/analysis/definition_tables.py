@@ -25,6 +25,10 @@ _REALS = {_otf2.TYPE_FLOAT.value: np.float32, _otf2.TYPE_DOUBLE.value: np.float6
 _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
 
 
+_STREAMS = "ACCELERATOR_STREAM", "GPU"
+"""The types of streams of devices; OTF2 3 renamed the type."""
+
+
 def named(enumeration: Any, numbers: Array) -> Array:
     """OTF2's names of the values of an enumeration; a number without a name becomes its decimal text."""
     names = names_of(enumeration)
@@ -183,8 +187,9 @@ def _system(b: _Builder) -> None:
     for column, name in (("helper", HELPER_PROPERTY), ("lane", LANE)):
         marks[column] = np.zeros(locations.rows, bool)
         marks[column][own["location"][(own["name"] == name) & (own["location"] >= 0)].astype(np.int64)] = True
-    # A lane with calls is left out of the same numbers as a helper thread.
-    marks["helper"] |= marks["lane"] & (locations["type"] != "METRIC")
+    marks["device"] = np.isin(locations["type"], _STREAMS)
+    # A lane with calls, and a stream of a device, are left out of the same numbers as a helper thread.
+    marks["helper"] |= (marks["lane"] & (locations["type"] != "METRIC")) | marks["device"]
     b.tables["locations"] = Table({**locations, **marks})
 
 

@@ -11,6 +11,7 @@ from vtrace.analysis.definition_tables import DefinitionTables
 from vtrace.analysis.table import Array, Table, texts
 
 _SELF = -2
+_DEVICE = "ACCELERATOR"
 
 
 class Places:
@@ -25,6 +26,7 @@ class Places:
         """See Trace.processes."""
         row_of_group = np.full(definitions.tables["groups"].rows + 1, -1, np.int64)
         row_of_group[self.processes["group"]] = np.arange(self.processes.rows)
+        self._add_devices(row_of_group)
         self.process = row_of_group[self._group_of]
         """(locations,) the row in processes of each location, -1 for none."""
         self._flat: dict[str, tuple[Array, Array, Array]] = {}
@@ -42,7 +44,7 @@ class Places:
         world = self._world.get("MPI", np.empty(0, np.int64))
         ranked = list(dict.fromkeys(int(self._group_of[row]) for row in world.tolist() if row >= 0))
         known = set(ranked)
-        others = [row for row in range(groups.rows) if row not in known]
+        others = [row for row in np.flatnonzero(groups["type"] != _DEVICE).tolist() if row not in known]
         hosts = [str(nodes["name"][node]) if node >= 0 else "" for node in groups["node"].tolist()]
         order = [*ranked, *others]
         return Table(
@@ -53,6 +55,13 @@ class Places:
                 "host": texts([hosts[row] for row in order]),
             }
         )
+
+    def _add_devices(self, row_of_group: Array) -> None:
+        """The group of a device belongs to the process that uses it: its creator, or the only one."""
+        groups = self._definitions.tables["groups"]
+        for row in np.flatnonzero(groups["type"] == _DEVICE).tolist():
+            creator = int(groups["creator"][row])
+            row_of_group[row] = row_of_group[creator] if self.processes.rows != 1 else 0
 
     def group_members(self, group: int) -> Array:
         """The rows of locations of a group of locations or ranks (a row of comm_groups), in their order; -1: not

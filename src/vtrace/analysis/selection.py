@@ -68,7 +68,8 @@ class Selection:
         left: tuple[int, ...] = ()
         if not helpers and trace.locations["helper"].any():
             chosen = cls(locations=locations).all_rows(trace)
-            out = trace.locations["helper"] & ~(trace.locations["lane"] & lanes)
+            shown = (trace.locations["lane"] | trace.locations["device"]) & lanes
+            out = trace.locations["helper"] & ~shown
             left = tuple(row for row in chosen if out[row])
             locations = tuple(row for row in chosen if not out[row])
         given = tuple((name, text) for name, text in (("--from", begin), ("--to", end), ("--ranks", ranks)) if text)
@@ -117,11 +118,12 @@ class Selection:
         return self.start is self.stop is None and (found is None or len(found) == trace.locations.rows)
 
     def left_out(self, trace: Source) -> str:
-        """helpers in words: 1 helper thread, 2 lanes of intervals; empty for none."""
-        lanes = sum(bool(trace.locations["lane"][row]) for row in self.helpers)
-        threads = len(self.helpers) - lanes
+        """helpers in words: 1 helper thread, 2 lanes of intervals, 1 stream of a device; empty for none."""
+        lanes, streams = (sum(bool(trace.locations[kind][row]) for row in self.helpers) for kind in ("lane", "device"))
+        threads = len(self.helpers) - lanes - streams
         words = [some(threads, "helper thread")] if threads else []
-        return ", ".join(words + ([some(lanes, "lane") + " of intervals"] if lanes else []))
+        words += [some(lanes, "lane") + " of intervals"] if lanes else []
+        return ", ".join(words + ([some(streams, "device stream")] if streams else []))
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -37,6 +37,7 @@ Examples:
   mpiexec -n 4 vtrace run ./heat            the same after the launcher, then: vtunify heat
   vtrace run --view ./simulation            then show the timeline in a browser
   vtrace run --sample ./heat                call stacks, 100 times per second of CPU time
+  vtrace run --devices ./solver             kernels and copies of OpenCL
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
@@ -65,8 +66,8 @@ def _options() -> list[click.Parameter]:
 
 
 def _for_click(args: list[str]) -> list[str]:
-    """The words with a value for --sample, and --mpi=CMD as two options: click would take an optional value from the
-    next word. Words from the program on are unchanged."""
+    """The words with a value for --sample and the like, and --mpi=CMD as two options: click would take an optional
+    value from the next word. Words from the program on are unchanged."""
     valued = {option for option, _, _ in choices.VALUES.values()}
     found: list[str] = []
     rest = iter(args)
@@ -74,10 +75,10 @@ def _for_click(args: list[str]) -> list[str]:
         if word.startswith("--mpi="):
             found += ["--mpi", "--mpicc", word.partition("=")[2]]
             continue
-        found.append(f"{word}={choices.SAMPLE_RATE}" if word == "--sample" else word)
+        found.append(f"{word}={choices.WITHOUT_VALUE[word]}" if word in choices.WITHOUT_VALUE else word)
         if word == "--" or not word.startswith("-"):
             break
-        if word in valued and word != "--sample":
+        if word in valued - choices.WITHOUT_VALUE.keys():
             found += [value for value in (next(rest, None),) if value is not None]
     return [*found, *rest]
 

@@ -29,6 +29,7 @@ from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import report_numbers
 from vtrace.reports.byte_sheets import call_bytes
+from vtrace.reports.device_sheets import device_activities, devices, kernels_and_copies
 from vtrace.reports.io_sheets import io
 from vtrace.reports.metric_sheets import counters, counters_of
 from vtrace.reports.rma_sheets import rma, rma_synchronization
@@ -62,6 +63,8 @@ class SummaryNumbers:
     io: Table
     heap: Table
     allocations: Table
+    devices: Table
+    """What devices do, from the question DeviceActivities."""
     costs: Costs | None
     """None: the archive has no calling contexts, so no samples."""
     increases: dict[tuple[int, int, Path], float]
@@ -105,6 +108,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
         io=io.answer(),
         heap=heap_curve(heap.answer(), trace),
         allocations=allocations.answer(),
+        devices=device_activities(trace, window),
         costs=costs.answer() if costs else None,
         increases=increases.answer(),
         events=sum(met.events.values()),
@@ -153,8 +157,9 @@ def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> l
         classes(numbers), samples(numbers.trace, numbers.window, numbers.costs, whole=whole).cut(top, more),
         regions(numbers, sort).cut(top, more), call_bytes(numbers).cut(top, ALL), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
-        rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
-        counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),
+        rma_synchronization(numbers), devices(numbers.trace, numbers.devices).cut(top, ALL),
+        kernels_and_copies(numbers.trace, numbers.devices).cut(top, ALL), *io(numbers, top, ALL),
+        heap(numbers).cut(top, ALL), counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),
     )  # fmt: skip
     return list(made)
 

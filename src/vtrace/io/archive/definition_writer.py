@@ -41,7 +41,7 @@ class _Strings:
 
 
 _AXES = "xyz"
-_PARADIGM_CLASSES = {3: "THREAD_FORK_JOIN", 4: "PROCESS", 7: "THREAD_CREATE_WAIT"}
+_PARADIGM_CLASSES = {3: "THREAD_FORK_JOIN", 4: "PROCESS", 7: "THREAD_CREATE_WAIT", 19: "ACCELERATOR"}
 _VALUE_TYPES = {"u": "UINT64", "i": "INT64", "f": "DOUBLE"}
 
 
@@ -107,8 +107,8 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
         if node.domain:
             domain = getattr(_otf2, f"SYSTEM_TREE_DOMAIN_{node.domain}")
             _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
-    kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
     for number, process in enumerate(d.groups):
+        kind = getattr(_otf2, f"LOCATION_GROUP_TYPE_{process.type}")
         early = process.creator is not None and process.creator < number  # readers require this order
         creator = process.creator if early else UNDEFINED
         _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)

@@ -35,12 +35,14 @@ class SystemNode:
 
 @dataclass
 class LocationGroup:
-    """A process on a system node. creator: the process that started it. properties: texts by name."""
+    """A process on a system node. creator: the process that started it. properties: texts by name. type: PROCESS, or
+    ACCELERATOR for a device, whose creator is the process that uses it."""
 
     name: str
     node: int
     creator: int | None = None
     properties: dict[str, str] = field(default_factory=dict)
+    type: str = "PROCESS"
 
 
 @dataclass

@@ -67,13 +67,14 @@ class Locations:
 
     @property
     def threads(self) -> int:
-        """The number of threads: locations of other types than METRIC, without lanes."""
+        """The number of threads: locations without metrics, lanes and streams of devices."""
         import _otf2
         import numpy as np
 
         marked = [name for name in self._ids.tolist() if self.text(name) == LANE]
         lanes = self._properties["location"][np.isin(self._properties["name"], marked)]
-        threads = self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value
+        others = _otf2.LOCATION_TYPE_METRIC.value, _otf2.LOCATION_TYPE_ACCELERATOR_STREAM.value
+        threads = ~np.isin(self._table["type"], others)
         return int((threads & ~np.isin(self._table["id"], lanes)).sum())
 
     def line(self, row: int) -> LocationLine:
@@ -93,7 +94,10 @@ class Locations:
     @property
     def processes(self) -> int:
         """The number of processes with a location."""
-        return len({self._name(self._groups, group) for group in set(self._group.tolist())})
+        import _otf2
+
+        devices = set((self._groups["type"] == _otf2.LOCATION_GROUP_TYPE_ACCELERATOR.value).nonzero()[0].tolist())
+        return len({self._name(self._groups, group) for group in set(self._group.tolist()) - devices})
 
     @property
     def hosts(self) -> list[str]:

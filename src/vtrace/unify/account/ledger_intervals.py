@@ -286,7 +286,7 @@ def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable
     """Returns the table of all intervals, by location and begin."""
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
-    groups = {row.id: definitions.locations[row.id].group for row in rows}
+    groups = {row.id: _process_of(definitions, row.id) for row in rows}
     for row in rows:
         group = groups[row.id]
         if row.result and row.result.events:
@@ -313,6 +313,13 @@ def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable
         "count": np.array([gap.events for _, gap in found], "<u8"),
     }
     return SidecarTable(columns, {"class": kinds, "reason": reasons})
+
+
+def _process_of(definitions: Definitions, location: int) -> int:
+    """Returns the group of the process that a location belongs to, also for a stream of a device."""
+    group = definitions.locations[location].group
+    creator = definitions.groups[group].creator
+    return group if definitions.groups[group].type == "PROCESS" or creator is None else creator
 
 
 def _placed(gap: Gap, begin: int, end: int, last: int) -> Gap:

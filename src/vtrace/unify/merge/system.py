@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from vtrace.io.archive.properties import LANE as LANE_PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.python_command import is_python, python_script
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import HELPER, LANE
+from vtrace.unify.model.process_definitions import DEVICE, HELPER, LANE, STREAM
 from vtrace.unify.model.process_maps import ProcessPlace
 
 _TEXT_MAX = 16_384
@@ -39,6 +39,8 @@ class About(NamedTuple):
     """Places in `threads` of helper threads, which a library made for itself."""
     lanes: frozenset[int]
     """Places in `threads` of locations without a thread, which have the ranges of annotations."""
+    streams: Mapping[int, str]
+    """Places in `threads` of streams of devices, with the name of the device."""
     kernel_ids: tuple[tuple[int, ...], ...]
     """The kernel's ids of the threads of each location."""
     has_heap: bool
@@ -123,7 +125,8 @@ def _about(process: Process) -> About:
     kernel_ids = tuple(tuple(filter(None, threads.get(n, ())))[:_TIDS] for n in process.contents.locations)
     return About(
         head.process, process.parent, _process_name(process), process.world, process.rank, process.missing,
-        tuple(_thread_names(process)), _marked(process, HELPER), _marked(process, LANE), kernel_ids,
+        tuple(_thread_names(process)), _marked(process, HELPER), _marked(process, LANE),
+        _streams(process), kernel_ids,
         process.contents.has_heap, process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
@@ -142,6 +145,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
     several = len({p.program for p in processes if p.mpi and p.program}) > 1
     index = 0
     places = []
+    devices: dict[tuple[int, str], int] = {}
     for group, process in enumerate(processes):
         creator = numbers.get(process.parent) if process.parent else None
         world = worlds[process.world] if process.mpi else 1
@@ -158,13 +162,21 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
             marked: dict[str, int | str] = {HELPER_PROPERTY: 1} if place in process.helpers else {}
             marked |= {LANE_PROPERTY: "process"} if place in process.lanes else {}
             marked |= {TID if n == 1 else f"{TID}.{n}": tid for n, tid in enumerate(process.kernel_ids[place], 1)}
-            definitions.locations.append(Location(thread, group, properties=marked))
+            if place in process.streams:
+                key = group, f"{name}: {process.streams[place]}"
+                device = devices.setdefault(key, len(processes) + len(devices))
+                definitions.locations.append(Location(thread, device, "ACCELERATOR_STREAM", properties=marked))
+            else:
+                definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
         if process.has_heap:
             heap = len(definitions.locations)
             definitions.locations.append(Location("Memory", group, "METRIC"))
         places.append(ProcessPlace(index if process.mpi else None, nodes[process.id[0]], first, heap))
         index += process.mpi
+    for creator, name in devices:
+        node = definitions.groups[creator].node
+        definitions.groups.append(LocationGroup(name, node, creator, type="ACCELERATOR"))
     return places
 
 
@@ -176,15 +188,25 @@ def _marked(process: Process, prefix: str) -> frozenset[int]:
     )
 
 
+def _streams(process: Process) -> dict[int, str]:
+    """The places of streams of devices, and the names of their devices."""
+    numbers, properties = process.contents.locations, process.definitions.properties
+    return {n: str(properties.get(f"{DEVICE}{numbers[n]}", "")) for n in sorted(_marked(process, STREAM))}
+
+
 def _thread_names(process: Process) -> list[str]:
     """Returns the names that the program gave its threads; numbers distinguish threads of one name."""
     helpers, lanes = _marked(process, HELPER), sorted(_marked(process, LANE))
+    properties = process.definitions.properties
     known = {number: process.definitions.locations.get(number) for number in process.contents.locations}
     often = Counter(known.values())
     names = []
     for place, (number, name) in enumerate(known.items()):
         if place in lanes:
             names.append(f"Ranges {lanes.index(place) + 1}")
+            continue
+        if stream := properties.get(f"{STREAM}{number}"):
+            names.append(str(stream))
             continue
         plain = f"{'Helper thread' if place in helpers else 'Thread'} {number}" if number else "Master thread"
         names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)

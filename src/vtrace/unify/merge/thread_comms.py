@@ -84,7 +84,7 @@ def add_threads(system: System, definitions: Definitions) -> list[int]:
     """
     found = []
     members = [
-        np.arange(place.first, place.first + len(about.threads)) if about.has_thread_events else np.arange(0)
+        place.first + np.setdiff1d(np.arange(len(about.threads) * about.has_thread_events), [*about.streams])
         for about, place in zip(system.about, system.places, strict=True)
     ]
     if any(map(len, members)):

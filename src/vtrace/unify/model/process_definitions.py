@@ -19,6 +19,9 @@ HELPER = "helper."
 """Prefix of properties with the library that made a thread for itself; the location's number follows."""
 LANE = "lane."
 """Prefix of properties of locations without a thread, for ranges of annotations; the location's number follows."""
+STREAM, DEVICE = "stream.", "device."
+"""Prefixes of properties of streams of devices, with the stream's name and the device's; the location's number
+follows."""
 UNSAMPLED = "unsampled."
 """Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."
@@ -386,7 +389,7 @@ _TEXTS = ("texts", "call_sites", "data_sites")
 
 @lru_cache(256)
 def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    of_locations = HELPER, UNSAMPLED, UNCOUNTED, ITERATIONS, ENDED
+    of_locations = HELPER, STREAM, DEVICE, UNSAMPLED, UNCOUNTED, ITERATIONS, ENDED
     return {key: value for key, value in properties if not key.startswith(of_locations)}
 
 

@@ -77,6 +77,12 @@ VALUES = {
         "Record these annotations of programs and their libraries: nvtx, itt, kokkos [default: all]; sets "
         "VT_ANNOTATIONS.",
     ),
+    "devices": (
+        "--devices",
+        "[=KIND,...]",
+        "Record what devices do: kernels and copies, and the calls of their interface: opencl [default: all]; sets "
+        "VT_DEVICES.",
+    ),
     "section_level": (
         "--section-level",
         "LEVEL",
@@ -95,7 +101,8 @@ ALIASES = ("mpicc", "max_size", "sample_clock", "section_level")
 same."""
 
 SAMPLE_RATE = "100"
-"""The value of --sample given without a value."""
+WITHOUT_VALUE = {"--sample": SAMPLE_RATE, "--devices": "yes"}
+"""The options that may be given without a value, and the value that they have then."""
 SAMPLE_CLOCKS = ("cpu", "wall", "perf")
 """The values of --sample-clock."""
 
@@ -144,6 +151,7 @@ class Choices:
         self.counters: str | None = None
         self.section_level: str | None = None
         self.annotations: str | None = None
+        self.devices: str | None = None
         self.bundle: str | None = None
         self.unify = False
         """True if vtrace run unifies at the end; start.decide sets this."""
@@ -186,8 +194,8 @@ def parse(words: list[str]) -> Choices | None:
             chosen.mpicc, chosen.switches["mpi"] = value, True
         elif switch in SWITCHES and name.startswith("--") and not equals:
             chosen.switches[switch] = not name.startswith("--no-")
-        elif word == "--sample":
-            chosen.sample = SAMPLE_RATE
+        elif word in WITHOUT_VALUE:
+            setattr(chosen, values[word], WITHOUT_VALUE[word])
         elif name in values:
             taken = value if equals else next(rest, None)
             if not taken:

@@ -15,7 +15,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
 from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
-from vtrace.wrappers.launch import annotation_tools, mpi_library, uses
+from vtrace.wrappers.launch import annotation_tools, device_tools, mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import ON, SAMPLE_CLOCKS, SAMPLE_RATE, SWITCHES, Choices
 from vtrace.wrappers.launch.counters import settings_of, split_names
@@ -165,6 +165,8 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
         made.changes["VT_FUNCTIONS"] = chosen.functions
     if chosen.annotations or chosen.no_annotations:
         made.changes[annotation_tools.SETTING] = "no" if chosen.no_annotations else str(chosen.annotations)
+    if chosen.devices:
+        made.changes[device_tools.SETTING] = chosen.devices
     if size := chosen.max_size:
         if not _is_size(size):
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
@@ -387,8 +389,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         ours.insert(1, shim)
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
     made.changes["LD_PRELOAD"] = joined(ours, environ)
-    if not chosen.bundle:
-        _set_annotations(made, program, loaded, environ)
+    devices = not chosen.bundle and _set_tools(made, program, loaded, environ)
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, start.environ)
@@ -399,7 +400,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         made.changes[_SITES] = _SITE_BYTES
     sampled = environ.get("VT_SAMPLE_RATE", "0") != "0"
     locks = environ.get(SWITCHES["locks"][0], "").lower() == ON["locks"]
-    recorded = bool(kinds or shim or linked or python or sampled or locks or chosen.always)
+    recorded = bool(kinds or shim or linked or python or sampled or locks or chosen.always or devices)
     # The search reads the program and its libraries, so it runs only if the answer matters.
     functions = (chosen.functions or not recorded) and uses.functions(
         program, loaded, foreign=bool(environ.get("VT_FUNCTIONS"))
@@ -428,11 +429,14 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         )
 
 
-def _set_annotations(made: Plan, program: Program, loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
+def _set_tools(made: Plan, program: Program, loaded: programs.Loaded, environ: Mapping[str, str]) -> bool:
+    """Sets the variables for annotations and devices. Returns True if devices are to be recorded."""
     files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
     changes, warnings = annotation_tools.variables(environ, LIB, files)
-    made.changes |= changes
+    devices = device_tools.variables(environ, LIB)
+    made.changes |= changes | devices
     made.warnings += warnings
+    return bool(devices)
 
 
 def _samples_by_default(

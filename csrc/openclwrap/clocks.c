@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clock of a device, in relation to the runtime's. clGetDeviceAndHostTimer tells the device's time, read between two
+   readings of CLOCK_MONOTONIC. Drivers without it: a command is queued, by the device's clock, between the enter and the
+   leave of the call that enqueues it. Each such pair bounds CLOCK_MONOTONIC less the device's time; all pairs together
+   leave a narrow interval, which widens with the time since. Its middle is used. */
+#include <time.h>
+#include "openclwrap.h"
+
+#define DRIFT 10000u /* clocks drift apart by at most one part of so many: 100 ppm */
+#define ASK_NS 100000000u /* time between two questions for a device's time */
+
+static struct {
+    uint64_t ticks, mono;
+} first;
+
+uint64_t vt_cl_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void vt_cl_clock_start(void)
+{
+    first.mono = vt_cl_now();
+    first.ticks = vt_ticks();
+}
+
+void vt_cl_clock_bounds(struct vt_cl_device *d, uint64_t device, uint64_t before, uint64_t after)
+{
+    const int64_t low = (int64_t)(before - device), high = (int64_t)(after - device);
+    vt_cl_lock(&d->lock);
+    const int64_t drift = after > d->at ? (int64_t)((after - d->at) / DRIFT) : 0;
+    const int64_t lowest = d->low - drift, highest = d->high + drift;
+    const int fits = d->is_known && low <= highest && high >= lowest; /* else the device's clock was set */
+    d->low = fits && lowest > low ? lowest : low;
+    d->high = fits && highest < high ? highest : high;
+    d->at = after;
+    d->is_known = 1;
+    vt_cl_unlock(&d->lock);
+}
+
+void vt_cl_clock_ask(struct vt_cl_device *d)
+{
+    cl_timer_function *timer = VT_NEXT_AS(cl_timer_function, clGetDeviceAndHostTimer);
+    cl_ulong device = 0, host = 0;
+    if (!d->has_timer || !timer || (d->is_known && vt_cl_now() - d->at < ASK_NS)) return;
+    const uint64_t before = vt_cl_now();
+    if (VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device)
+        vt_cl_clock_bounds(d, device, before, vt_cl_now());
+    else d->has_timer = 0;
+}
+
+uint64_t vt_cl_clock_ticks(struct vt_cl_device *d, uint64_t device)
+{
+    vt_cl_lock(&d->lock);
+    const int64_t offset = d->low + (d->high - d->low) / 2;
+    vt_cl_unlock(&d->lock);
+    const uint64_t mono = vt_cl_now(), ticks = vt_ticks(), at = device + (uint64_t)offset;
+    if (at >= mono || mono <= first.mono) return ticks; /* not later than now */
+    const double rate = (double)(ticks - first.ticks) / (double)(mono - first.mono);
+    return ticks - (uint64_t)((double)(mono - at) * rate);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands from the call that enqueues them until their times have been read. The times are read in later calls of the
+   program, and at its end: no callback, since the driver's threads would run it at any time, also at the program's end.
+   Each command has an event, the program's or one of its own, which the library holds until then.
+   A queue's commands are in the order of their calls. A short lock protects the list; one thread at a time reads. */
+#include <string.h>
+#include "openclwrap.h"
+
+#define BLOCK 256u
+#define AT_ONCE 64u /* commands of a queue without order that are sorted by their start */
+
+struct vt_cl_command {
+    struct vt_cl_command *next;
+    cl_event event;
+    uint64_t number, bytes, enter, leave; /* enter, leave: CLOCK_MONOTONIC */
+    uint32_t region;
+    int is_done; /* read already */
+};
+
+/* ---- Memory of commands, used again ---- */
+
+static struct vt_cl_command *spare;
+static _Atomic int spare_lock;
+
+static struct vt_cl_command *new_command(void)
+{
+    vt_cl_lock(&spare_lock);
+    struct vt_cl_command *c = spare;
+    if (!c && (c = vt_pages(BLOCK * sizeof *c)))
+        for (unsigned i = 0; i + 1 < BLOCK; i++) c[i].next = &c[i + 1];
+    spare = c ? c->next : NULL;
+    vt_cl_unlock(&spare_lock);
+    if (c) memset(c, 0, sizeof *c);
+    return c;
+}
+
+static void give_back(struct vt_cl_command *c)
+{
+    vt_cl_lock(&spare_lock);
+    c->next = spare;
+    spare = c;
+    vt_cl_unlock(&spare_lock);
+}
+
+void vt_cl_forget(struct vt_cl_queue *queue)
+{
+    atomic_store(&spare_lock, 0);
+    atomic_store(&queue->lock, 0);
+    atomic_store(&queue->reads, 0);
+    queue->first = queue->last = NULL;
+    memset(queue->lanes, 0, sizeof queue->lanes);
+    queue->begin = vt_ticks();
+}
+
+uint64_t vt_cl_unfinished(struct vt_cl_queue *queue)
+{
+    uint64_t n = atomic_exchange(&queue->failed, 0);
+    vt_cl_lock(&queue->lock);
+    for (const struct vt_cl_command *c = queue->first; c; c = c->next) n += !c->is_done;
+    vt_cl_unlock(&queue->lock);
+    return n;
+}
+
+/* ---- Calls ---- */
+
+static uint32_t region_of(enum vt_cl_action action, cl_kernel kernel)
+{
+    char name[1024];
+    if (action != VT_CL_KERNEL) return vt_cl_activity_region(action, NULL);
+    cl_info_function *info = VT_NEXT_AS(cl_info_function, clGetKernelInfo);
+    const int known = kernel && !VT_OWN_WORK(info(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL));
+    return vt_cl_activity_region(action, known ? name : "unnamed kernel");
+}
+
+cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_cl_named *function, cl_command_queue queue,
+                      enum vt_cl_action action, cl_kernel kernel, uint64_t bytes)
+{
+    static _Atomic uint64_t numbers;
+    memset(call, 0, sizeof *call);
+    call->region = vt_cl_function_region(function);
+    call->queue = call->region ? vt_cl_queue_of(queue) : NULL;
+    const uint32_t region = call->queue && action ? region_of(action, kernel) : 0;
+    struct vt_cl_command *c = call->command = region ? new_command() : NULL;
+    if (!c) {
+        if (call->region) vt_enter(call->region);
+        return NULL;
+    }
+    c->region = region;
+    c->bytes = bytes;
+    c->number = atomic_fetch_add(&numbers, 1) + 1;
+    uint64_t words[] = {VT_HEAD(VT_K_ATTRIBUTE, 1, vt_cl_attribute(VT_CL_COMMAND)), c->number,
+                        VT_HEAD(VT_K_ENTER, 0, call->region)};
+    vt_write(words, 3);
+    c->enter = vt_cl_now();
+    return &call->event;
+}
+
+static void append(struct vt_cl_queue *q, struct vt_cl_command *c)
+{
+    vt_cl_lock(&q->lock);
+    if (q->last) q->last->next = c;
+    else q->first = c;
+    q->last = c;
+    vt_cl_unlock(&q->lock);
+}
+
+void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event)
+{
+    struct vt_cl_command *c = call->command;
+    if (c) c->leave = vt_cl_now();
+    if (call->region) vt_leave(call->region);
+    if (!c) return;
+    if (result != CL_SUCCESS || !call->event) {
+        give_back(c);
+        return;
+    }
+    c->event = call->event;
+    if (event) {
+        *event = call->event;
+        VT_NEXT_AS(cl_event_function, clRetainEvent)(call->event);
+    }
+    append(call->queue, c);
+    vt_cl_clock_ask(call->queue->device);
+    vt_cl_read(call->queue, 0);
+}
+
+/* ---- Reading ---- */
+
+/* Reads the times of a command. Returns 0 if it has not finished; a failed one has no times. */
+static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_cl_activity *a)
+{
+    cl_int status = 1;
+    cl_ulong t[4] = {0};
+    VT_NEXT_AS(cl_info_function, clGetEventInfo)(c->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                                                 NULL);
+    if (status > CL_COMPLETE) return 0;
+    cl_info_function *info = VT_NEXT_AS(cl_info_function, clGetEventProfilingInfo);
+    int known = status == CL_COMPLETE;
+    for (cl_uint i = 0; i < 4 && known; i++)
+        known = info(c->event, CL_PROFILING_COMMAND_QUEUED + i, sizeof *t, &t[i], NULL) == CL_SUCCESS;
+    if (known && !q->device->has_timer) vt_cl_clock_bounds(q->device, t[0], c->enter, c->leave);
+    *a = (struct vt_cl_activity){.number = c->number,
+                                 .bytes = c->bytes,
+                                 .queued = t[0],
+                                 .submitted = t[1],
+                                 .start = t[2],
+                                 .end = t[3],
+                                 .region = known && t[2] && t[3] >= t[2] ? c->region : 0};
+    VT_NEXT_AS(cl_event_function, clReleaseEvent)(c->event);
+    if (!a->region) atomic_fetch_add(&q->failed, 1);
+    c->is_done = 1;
+    return 1;
+}
+
+static void record(struct vt_cl_queue *q, struct vt_cl_activity *all, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++) { /* few, and nearly sorted */
+        const struct vt_cl_activity a = all[i];
+        unsigned at = i;
+        for (; at && all[at - 1].start > a.start; at--) all[at] = all[at - 1];
+        all[at] = a;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (all[i].region) vt_cl_record(q, &all[i]);
+}
+
+/* Takes the commands that have been read from the head of the list; others stay until they are at the head. */
+static void drop_done(struct vt_cl_queue *q)
+{
+    vt_cl_lock(&q->lock);
+    struct vt_cl_command *done = q->first, *c = done, *last = NULL;
+    for (; c && c->is_done; c = c->next) last = c;
+    q->first = c;
+    if (!c) q->last = NULL;
+    if (last) last->next = NULL;
+    vt_cl_unlock(&q->lock);
+    while (last && done) {
+        struct vt_cl_command *next = done->next;
+        give_back(done);
+        done = next;
+    }
+}
+
+/* The next command, which another thread may just append. */
+static struct vt_cl_command *after(struct vt_cl_queue *q, struct vt_cl_command *c)
+{
+    vt_cl_lock(&q->lock);
+    struct vt_cl_command *next = c->next;
+    vt_cl_unlock(&q->lock);
+    return next;
+}
+
+void vt_cl_read(struct vt_cl_queue *q, int all)
+{
+    struct vt_cl_activity found[AT_ONCE];
+    if (!q->first || vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
+    unsigned n = 0, waiting = 0;
+    for (struct vt_cl_command *c = q->first; c; c = after(q, c)) {
+        if (!c->is_done && VT_OWN_WORK(read_times(q, c, &found[n]))) n++;
+        else if (!c->is_done && (q->is_in_order || (++waiting == AT_ONCE && !all))) break;
+        if (n == AT_ONCE) {
+            record(q, found, n);
+            n = 0;
+        }
+    }
+    record(q, found, n);
+    drop_done(q);
+    atomic_store(&q->reads, 0);
+}
+
+void vt_cl_read_all(void)
+{
+    for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) vt_cl_read(q, 1);
+}

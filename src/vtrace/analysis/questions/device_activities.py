@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What devices do: the kernels and copies on their streams, with bytes and the time in the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.details import known_bytes, number
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array, Table
+from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+BYTES, QUEUED = "DEVICE_BYTES", "DEVICE_QUEUED"
+"""The attributes of an activity with its bytes, and with the ns in the queue before it (csrc/openclwrap/names.c)."""
+COLUMNS = ("location", "region", "begin", "end", "bytes", "queued")
+
+
+class _StreamPart(Part):
+    """The activities of a stream: its outermost calls. Those that are open at an end of the window are cut there."""
+
+    def __init__(self, owner: DeviceActivities, location: int) -> None:
+        self.owner, self.location = owner, location
+        self.depth = self.last = 0
+        self.rows: list[Array] = []
+        self.open: Array | None = None
+        """The begun activity, as a row of COLUMNS."""
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        calls = np.flatnonzero((batch.kind == number("Enter")) | (batch.kind == number("Leave")))
+        if not len(calls):
+            return
+        steps = np.where(batch.kind[calls] == number("Enter"), 1, -1)
+        depth = self.depth + np.cumsum(steps)
+        if depth.min() < 0:  # begun before the window
+            depth -= depth.min()
+        began, ended = calls[(depth == 1) & (steps == 1)], calls[(depth == 0) & (steps == -1)]
+        self.depth, self.last = int(depth[-1]), int(batch.time[-1])
+        found = np.zeros((len(began), len(COLUMNS)), np.int64)
+        found[:, 0] = self.location
+        found[:, 1] = self.owner.regions.rows(batch.ref[began])
+        found[:, 2] = batch.time[began]
+        for column, attribute in ((4, self.owner.bytes), (5, self.owner.queued)):
+            values = batch.attributes[batch.attributes["attribute"] == attribute]
+            at = np.searchsorted(began, values["row"])
+            fits = (at < len(began)) & (np.append(began, -1)[at] == values["row"])
+            found[at[fits], column] = known_bytes(values["value"][fits])[0]
+        if self.open is not None:
+            found = np.concatenate([self.open[np.newaxis], found])
+        elif len(ended) > len(began):  # the first one began before the window
+            first = [self.location, int(self.owner.regions.rows(batch.ref[ended[:1]])[0]), self.owner.start, 0, 0, 0]
+            found = np.concatenate([np.array([first], np.int64), found])
+        found[: len(ended), 3] = batch.time[ended]
+        self.rows.append(found[: len(ended)])
+        self.open = found[len(ended)] if len(found) > len(ended) else None
+
+    def end(self, replay: Replay | None) -> None:
+        if self.open is not None:
+            self.open[3] = self.last if self.owner.stop == NEVER else self.owner.stop
+            self.rows.append(self.open[np.newaxis])
+
+
+class DeviceActivities(Question[_StreamPart, Table]):
+    """The activities of streams, by stream and begin: location, region (row of regions), begin, end (ns), bytes,
+    queued (ns)."""
+
+    kinds = frozenset({"Enter", "Leave"})
+    attributes = True
+
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, 0 if start == ALWAYS else start, stop)
+        self.regions = trace.definitions.ids["regions"]
+        names = trace.attributes["name"].tolist()
+        ids = trace.attributes["id"].tolist()
+        known = dict(zip(names, ids, strict=True))
+        self.bytes, self.queued = known.get(BYTES, -1), known.get(QUEUED, -1)
+
+    def part(self, trace: Source, location: int) -> _StreamPart:
+        return _StreamPart(self, location)
+
+    def answer(self) -> Table:
+        parts = [rows for part in self.parts.values() for rows in part.rows]
+        rows = np.concatenate([np.empty((0, len(COLUMNS)), np.int64), *parts])
+        return Table(dict(zip(COLUMNS, rows.T, strict=True)))
+
+
+def union(begin: Array, end: Array) -> Array:
+    """The times in which any of some intervals is open, as intervals that do not touch: (n, 2), ascending."""
+    if not len(begin):
+        return np.empty((0, 2), np.int64)
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
+    last = np.append(first[1:], len(begin)) - 1
+    return np.column_stack([begin[first], end[last]])
+
+
+def common(one: Array, other: Array) -> int:
+    """The ns that two results of union() have in common."""
+    alone = sum(int((part[:, 1] - part[:, 0]).sum()) for part in (one, other))
+    both = union(*np.concatenate([one, other]).T)
+    return alone - int((both[:, 1] - both[:, 0]).sum())
