@@ -12,6 +12,9 @@ struct lane_stack {
 };
 
 static struct {
+    OTF2_AttributeList *(*list)(void);
+    int32_t (*free_list)(OTF2_AttributeList *);
+    int32_t (*add)(OTF2_AttributeList *, uint32_t, uint64_t);
 #define WRITER(name) int32_t (*name)(void *, OTF2_AttributeList *, uint64_t VT_E_##name(VT_PARAMETER));
     WRITER(Enter) WRITER(Leave) WRITER(CallingContextEnter) WRITER(CallingContextLeave) WRITER(Metric)
 } otf2;
@@ -22,7 +25,8 @@ VT_EXPORT int vt_lanes_find(const char *path, char *text, size_t size)
     int fine = library && VT_FIND(otf2.Enter, "EvtWriter_Enter") && VT_FIND(otf2.Leave, "EvtWriter_Leave") &&
                VT_FIND(otf2.CallingContextEnter, "EvtWriter_CallingContextEnter") &&
                VT_FIND(otf2.CallingContextLeave, "EvtWriter_CallingContextLeave") &&
-               VT_FIND(otf2.Metric, "EvtWriter_Metric");
+               VT_FIND(otf2.Metric, "EvtWriter_Metric") && VT_FIND(otf2.list, "AttributeList_New") &&
+               VT_FIND(otf2.free_list, "AttributeList_Delete") && VT_FIND(otf2.add, "AttributeList_AddUint64");
     if (!fine) snprintf(text, size, "%s cannot write events", path);
     return !fine;
 }
@@ -56,10 +60,10 @@ VT_EXPORT uint64_t vt_lanes(const int64_t *begin, const int64_t *end, uint32_t *
     return fine ? used : UINT64_MAX;
 }
 
-static int32_t enter(void *writer, int64_t time, uint32_t ref, int contexts)
+static int32_t enter(void *writer, OTF2_AttributeList *list, int64_t time, uint32_t ref, int contexts)
 {
-    return contexts ? otf2.CallingContextEnter(writer, NULL, (uint64_t)time, ref, 1)
-                    : otf2.Enter(writer, NULL, (uint64_t)time, ref);
+    return contexts ? otf2.CallingContextEnter(writer, list, (uint64_t)time, ref, 1)
+                    : otf2.Enter(writer, list, (uint64_t)time, ref);
 }
 
 static int32_t leave(void *writer, int64_t time, uint32_t ref, int contexts)
@@ -69,17 +73,20 @@ static int32_t leave(void *writer, int64_t time, uint32_t ref, int contexts)
 }
 
 VT_EXPORT int32_t vt_write_calls(void *writer, const int64_t *begin, const int64_t *end, const uint32_t *refs,
-                                 uint64_t n, int contexts)
+                                 uint64_t n, int contexts, const uint64_t *sizes, uint32_t attribute)
 {
     uint64_t *open = malloc((n + 1) * sizeof *open), depth = 0;
-    int32_t code = open ? 0 : -1;
+    OTF2_AttributeList *list = sizes ? otf2.list() : NULL;
+    int32_t code = open && (list || !sizes) ? 0 : -1;
     for (uint64_t i = 0; i <= n && !code; i++) {
         for (; depth && !code && (i == n || end[open[depth - 1]] <= begin[i]); depth--)
             code = leave(writer, end[open[depth - 1]], refs[open[depth - 1]], contexts);
         if (i == n || code) break;
-        code = enter(writer, begin[i], refs[i], contexts);
+        if (sizes && sizes[i]) code = otf2.add(list, attribute, sizes[i]); /* the writer empties the list */
+        if (!code) code = enter(writer, list, begin[i], refs[i], contexts);
         open[depth++] = i;
     }
+    if (list) otf2.free_list(list);
     free(open);
     return code;
 }

@@ -63,7 +63,7 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 5224289044543.5, "dur": 2,
         "args": {"device": 0, "stream": 7}},
     {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 5224289044545.500, "dur": 0.001,
-        "args": {"device": 0, "stream": 7}},
+        "args": {"device": 0, "stream": 7, "bytes": 4096}},
     {"ph": "s", "id": 1, "pid": 70, "tid": 70, "ts": 5224289044542, "cat": "ac2g", "name": "ac2g"},
     {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
         "ts": 5224289044542.146, "dur": 3}"""
@@ -79,7 +79,7 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
             (1, "Enter", "forward"), (1, "Enter", "aten::mm"), (1931828, "Leave", "aten::mm"),
             (1931829, "Leave", "forward"),
         ],
-        "Rank 0: CUDA[0:7]": [*pair(1355, 3355, "gemm"), *pair(3355, 3356, "Memcpy HtoD")],
+        "Rank 0: CUDA[0]: CUDA[0:7]": [*pair(1355, 3355, "gemm"), *pair(3355, 3356, "Memcpy HtoD")],
         "Rank 0: PyTorch Profiler": pair(1, 3001, "PyTorch Profiler (0)"),
         "Rank 1: main": pair(0, 1000, "aten::mm"),
     }  # fmt: skip
@@ -90,6 +90,9 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
     assert trace.region("gemm").paradigm == "CUDA"
     summary = json.loads(vtrace(tmp_path, "summary", "new", "--json").stdout)
     assert summary["processes"] == 2
+    (device,) = summary["devices"]
+    assert (device["device"], device["kernels"], device["copies"], device["bytes"]) == ("Rank 0: CUDA[0]", 1, 1, 4096)
+    assert (device["kernels_ns"], device["copies_ns"]) == (2000, 1)
     assert [row["location"] for row in summary["classes"]] == ["Rank 0 on node0, main", "Rank 1 on node1"]
 
 
@@ -185,8 +188,8 @@ def test_nsight_systems(tmp_path: Path) -> None:
         "train 100: worker": [(0, "Enter", "epoch"), *launches, (45, "Leave", "epoch")],
         "process 200: Thread 200": pair(25, 35, "MPI_Barrier"),
         "train 100: NVTX": pair(1, 55, "across"),
-        "train 100: CUDA[0:7]": [*pair(7, 25, "gemm<float>"), *pair(26, 28, "Memcpy HtoD")],
-        "train 100: CUDA[0:8]": pair(20, 30, "gemm<float>"),
+        "train 100: CUDA[0]: CUDA[0:7]": [*pair(7, 25, "gemm<float>"), *pair(26, 28, "Memcpy HtoD")],
+        "train 100: CUDA[0]: CUDA[0:8]": pair(20, 30, "gemm<float>"),
     }
     assert trace.realtime == START + 5
     assert "left out: ranges of NVTX without an end (1)" in done.stderr
@@ -207,7 +210,7 @@ def test_rocprofv3(tmp_path: Path, agent: str) -> None:
     trace = made(tmp_path, "run_results.db")
     assert calls(trace) == {
         "solve 55: Thread 55": pair(0, 10, "hipLaunchKernel"),
-        "solve 55: HIP[2:3]": [*pair(5, 15, "H2D"), *pair(20, 50, "saxpy")],
+        "solve 55: HIP[2]: HIP[2:3]": [*pair(5, 15, "H2D"), *pair(20, 50, "saxpy")],
     }
     assert trace.region("saxpy").paradigm == "HIP"
 

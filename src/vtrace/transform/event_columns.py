@@ -20,15 +20,18 @@ def value_type(values: Array) -> str:
 
 
 def write_calls(
-    archive: Archive, location: int, begin: Array, end: Array, *, refs: Array, contexts: bool = False
-) -> None:
+    archive: Archive, location: int, begin: Array, end: Array, *, refs: Array, contexts: bool = False,
+    sizes: Array | None = None, attribute: int = 0,
+) -> None:  # fmt: skip
     """Writes intervals that nest, in the order of vt_lanes, as Enter and Leave. refs: (n,) OTF2's ids of regions; of
-    calling contexts if contexts. Raises VtraceError."""
+    calling contexts if contexts. sizes: (n,) values of this attribute at Enter; 0: none. Raises VtraceError."""
     columns = [np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)]
     columns.append(np.ascontiguousarray(refs, np.uint32))
     with archive.event_writer(location) as writer:
         pointers = [column.ctypes.data for column in columns]
-        _check(location, rewriter().vt_write_calls(writer, *pointers, len(refs), int(contexts)))
+        given = None if sizes is None else np.ascontiguousarray(sizes, np.uint64)
+        about = None if given is None else given.ctypes.data, attribute
+        _check(location, rewriter().vt_write_calls(writer, *pointers, len(refs), int(contexts), *about))
 
 
 def write_values(archive: Archive, location: int, times: Array, columns: Sequence[Array], *, metric: int) -> None:

@@ -13,11 +13,13 @@ import _otf2
 import numpy as np
 
 from vtrace import __version__
+from vtrace.analysis.questions.device_activities import BYTES
 from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import (
     PARADIGM_MPI,
     UNDEFINED_TIME,
+    Attribute,
     Definitions,
     Group,
     Location,
@@ -28,13 +30,16 @@ from vtrace.io.archive.definitions import (
     Region,
     SystemNode,
 )
-from vtrace.io.archive.properties import LANE, PID, PROPERTY, TID
+from vtrace.io.archive.properties import LANE as LANE_PROPERTY
+from vtrace.io.archive.properties import PID, PROPERTY, TID
 from vtrace.io.archive.writer import Archive
 from vtrace.transform.event_columns import write_calls, write_values
 from vtrace.transform.imported_lanes import ImportedLocation, assign_lanes
 from vtrace.transform.new_archive import new_archive
-from vtrace.transform.recordings.recording import STREAM, THREAD, Activity, Key, Recording, Track, Values
+from vtrace.transform.recordings.recording import LANE, STREAM, THREAD, Activity, Key, Recording, Track, Values
 
+_SIZE = 0
+"""OTF2's id of the only attribute."""
 _ROLES = {"function": "FUNCTION", "kernel": "KERNEL", "transfer": "DATA_TRANSFER"}
 
 
@@ -65,9 +70,8 @@ def write_recordings(recordings: Sequence[Recording], output: Path, console: Con
         made = maker.finished(recordings)
         archive.finish(made, maker.markers)
     notes += [note for recording in recordings for note in [*recording.notes, *left_out(recording)]]
-    return NewArchive(
-        path=output, processes=len(made.groups), locations=len(made.locations), intervals=total, notes=notes
-    )
+    processes = sum(group.type == "PROCESS" for group in made.groups)
+    return NewArchive(path=output, processes=processes, locations=len(made.locations), intervals=total, notes=notes)
 
 
 def left_out(recording: Recording) -> Iterator[str]:
@@ -114,6 +118,8 @@ class _Maker:
         self.markers: list[Marker] = []
         self._ranked, self._masters = ranked, list[int]()
         self._hosts: dict[str, int] = {}
+        self._devices: dict[tuple[int, str], int] = {}
+        """The groups of devices, by process and name."""
         self._regions: dict[Activity, int] = {}
 
     def write(self, archive: Archive, recording: Recording, shift: int) -> Iterator[int]:
@@ -140,18 +146,24 @@ class _Maker:
     def _write_track(
         self, archive: Archive, track: Track, group: int, regions: np.ndarray, *, shift: int
     ) -> int:  # fmt: skip
-        begin, end, activity = track.take()
+        begin, end, activity, sizes = track.take()
+        rows = activity if sizes is None else np.arange(len(begin), dtype=np.uint32)
+        refs = regions if sizes is None else regions[activity]
         begin += shift
         end += shift
         tid = track.tid if isinstance(track.tid, int) and track.tid >= 0 else -1
         title = (track.name or f"Thread {track.tid}") if track.kind == THREAD else str(track.tid)
         owner = ImportedLocation("thread" if track.kind == THREAD else "process", group, tid, title)
-        for number, lane in enumerate(assign_lanes(owner, begin, end, activity, (), str(track.pid))):
+        if is_stream := track.kind == STREAM:
+            group = self._device(group, title.partition(":")[0] + "]")
+        for number, lane in enumerate(assign_lanes(owner, begin, end, rows, (), str(track.pid))):
             properties: dict[str, int | str] = {TID: tid} if tid >= 0 else {}
-            if number or track.kind != THREAD:
-                properties[LANE] = owner.scope
-            kind = "ACCELERATOR_STREAM" if track.kind == STREAM else "CPU_THREAD"
-            write_calls(archive, len(self._made.locations), lane.begin, lane.end, refs=regions[lane.name])
+            if number or track.kind == LANE:
+                properties[LANE_PROPERTY] = owner.scope
+            kind = "ACCELERATOR_STREAM" if is_stream else "CPU_THREAD"
+            of_lane = None if sizes is None else sizes[lane.name]
+            place = len(self._made.locations)
+            write_calls(archive, place, lane.begin, lane.end, refs=refs[lane.name], sizes=of_lane, attribute=_SIZE)
             self._made.locations.append(Location(lane.title, group, kind, properties=properties))
         return len(begin)
 
@@ -164,7 +176,7 @@ class _Maker:
         times = np.frombuffer(counter.times, np.int64) + shift
         place, column = len(self._made.locations), values.astype(np.int64) if whole else values
         write_values(archive, place, times, [column], metric=len(self._made.metric_classes) - 1)
-        self._made.locations.append(Location(counter.name, group, "METRIC", properties={LANE: "process"}))
+        self._made.locations.append(Location(counter.name, group, "METRIC", properties={LANE_PROPERTY: "process"}))
 
     def _region(self, activity: Activity) -> int:
         number = self._regions.setdefault(activity, len(self._regions))
@@ -191,8 +203,18 @@ class _Maker:
         made.groups.append(LocationGroup(name, self._hosts[host], properties=properties))
         return len(made.groups) - 1
 
+    def _device(self, process: int, name: str) -> int:
+        """The number of the group of a device of a process."""
+        groups = self._made.groups
+        number = self._devices.setdefault((process, name), len(groups))
+        if number == len(groups):
+            owner = groups[process]
+            groups.append(LocationGroup(f"{owner.name}: {name}", owner.node, process, type="ACCELERATOR"))
+        return number
+
     def finished(self, recordings: Sequence[Recording]) -> Definitions:
         """The definitions of all that was written."""
+        self._made.attributes.append(Attribute(BYTES, "bytes that a device copies or fills", _otf2.TYPE_UINT64.value))
         if self._ranked:
             self._made.comm_groups.append(Group("COMM_LOCATIONS", PARADIGM_MPI, members=self._masters))
         imported = [

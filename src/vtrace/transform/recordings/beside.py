@@ -27,7 +27,7 @@ def external_data(trace: Trace, recording: Recording, digest: str) -> Iterator[E
     for track in [track for track in recording.tracks.values() if track.begin]:
         pid = _number(track.pid if track.pid in owners else owners[0])
         is_thread = track.kind == THREAD
-        begin, end, name = track.take()
+        begin, end, name, _ = track.take()
         yield ExternalData(
             path=recording.path, clock="UTC", begin=begin + since, end=end + since, pid=np.full(len(begin), pid),
             tid=np.full(len(begin), _number(track.tid) if is_thread else -1), name=name, names=names, digest=digest,

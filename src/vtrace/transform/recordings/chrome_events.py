@@ -179,7 +179,9 @@ class _Events:
         begin, lasts = nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))
         if lasts < 0:
             raise ValueError
-        self._track(event).add(begin, begin + lasts, self._activity(event))
+        track = self._track(event)
+        size = (event.get("args") or {}).get("bytes") if track.kind == STREAM else 0
+        track.add(begin, begin + lasts, self._activity(event), size if isinstance(size, int) else 0)
 
     def _begin(self, event: dict[str, Any]) -> None:
         key = self._track(event), str(event.get("id", ""))

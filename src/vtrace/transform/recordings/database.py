@@ -145,17 +145,17 @@ class _NsightSystems:
         column = self._database.one_of(kernels, "demangledName", "shortName")
         for *where, name in self._database.rows(kernels, *_OF_DEVICE, column):
             self._activity(where, Activity(str(self._strings.get(name, name)), "kernel", kind="kernel", api="CUDA"))
-        for *where, kind in self._database.rows("CUPTI_ACTIVITY_KIND_MEMCPY", *_OF_DEVICE, "copyKind"):
+        for *where, kind, size in self._database.rows("CUPTI_ACTIVITY_KIND_MEMCPY", *_OF_DEVICE, "copyKind", "bytes"):
             name = f"Memcpy {_COPIES.get(kind, kind)}"
-            self._activity(where, Activity(name, "gpu_memcpy", kind="transfer", api="CUDA"))
-        for where in self._database.rows("CUPTI_ACTIVITY_KIND_MEMSET", *_OF_DEVICE):
-            self._activity(where, Activity("Memset", "gpu_memset", kind="transfer", api="CUDA"))
+            self._activity(where, Activity(name, "gpu_memcpy", kind="transfer", api="CUDA"), size or 0)
+        for *where, size in self._database.rows("CUPTI_ACTIVITY_KIND_MEMSET", *_OF_DEVICE, "bytes"):
+            self._activity(where, Activity("Memset", "gpu_memset", kind="transfer", api="CUDA"), size or 0)
 
-    def _activity(self, where: Any, activity: Activity) -> None:
+    def _activity(self, where: Any, activity: Activity, size: int = 0) -> None:
         begin, end, owner, device, stream = where
         pid = owner // _ID % _ID if owner is not None else ""
         track = self._recording.track(STREAM, pid, f"CUDA[{device}:{stream}]")
-        track.add(begin, end, self._recording.activity(activity))
+        track.add(begin, end, self._recording.activity(activity), size)
 
 
 _OF_DEVICE = ("start", "end", "globalPid", "deviceId", "streamId")
@@ -186,6 +186,7 @@ class _Rocpd:
         of_agent = (f"{agent}_{ending}" for ending in ("absolute_index", "abs_index", "log_index", "id"))
         columns = "start", "end", "pid", "name", self._database.one_of(view, *of_agent)
         queue = self._database.one_of(view, "stream_id", "queue_id")
-        for begin, end, pid, name, device, stream in self._database.rows(view, *columns, queue):
+        for begin, end, pid, name, device, stream, size in self._database.rows(view, *columns, queue, "size"):
             track = self._recording.track(STREAM, pid, f"HIP[{device}:{stream}]")
-            track.add(begin, end, self._recording.activity(Activity(str(name), view, kind=kind, api="HIP")))
+            activity = self._recording.activity(Activity(str(name), view, kind=kind, api="HIP"))
+            track.add(begin, end, activity, size or 0)

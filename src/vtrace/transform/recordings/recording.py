@@ -57,19 +57,25 @@ class Track:
     begin: array[int] = field(default_factory=lambda: array("q"))
     end: array[int] = field(default_factory=lambda: array("q"))
     activity: array[int] = field(default_factory=lambda: array("I"))
+    sizes: array[int] = field(default_factory=lambda: array("q"))
+    """Bytes of the first intervals; those behind have none."""
 
-    def add(self, begin: int, end: int, activity: int) -> None:
+    def add(self, begin: int, end: int, activity: int, size: int = 0) -> None:
+        """Adds an interval. size: the bytes that it copies."""
         self.begin.append(begin)
         self.end.append(end)
         self.activity.append(activity)
+        if size > 0:
+            self.sizes.extend([0] * (len(self.begin) - 1 - len(self.sizes)))
+            self.sizes.append(size)
 
     def span(self) -> tuple[int, int]:
         """The first and the last time; the track has intervals."""
         return int(np.frombuffer(self.begin, np.int64).min()), int(np.frombuffer(self.end, np.int64).max())
 
-    def take(self) -> tuple[Array, Array, Array]:
-        """(n,) begin, end, activity: an interval before those inside of it. The track is empty afterwards, since the
-        columns of a large file fit into memory once."""
+    def take(self) -> tuple[Array, Array, Array, Array | None]:
+        """(n,) begin, end, activity, and sizes if there are some: an interval before those inside of it. The track is
+        empty afterwards, since the columns of a large file fit into memory once."""
         begin, end = np.frombuffer(self.begin, np.int64), np.frombuffer(self.end, np.int64)
         order = np.lexsort((-end, begin))
         sorted_begin = begin[order]
@@ -80,7 +86,11 @@ class Track:
         self.end = array("q")
         activity = np.frombuffer(self.activity, np.uint32)[order]
         self.activity = array("I")
-        return sorted_begin, sorted_end, activity
+        sizes = None
+        if self.sizes:
+            self.sizes.extend([0] * (len(order) - len(self.sizes)))
+            sizes = np.frombuffer(self.sizes, np.int64)[order]
+        return sorted_begin, sorted_end, activity, sizes
 
 
 @dataclass
