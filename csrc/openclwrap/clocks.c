@@ -43,12 +43,14 @@ void vt_cl_clock_ask(struct vt_cl_device *d)
 {
     cl_timer_function *timer = VT_NEXT_AS(cl_timer_function, clGetDeviceAndHostTimer);
     cl_ulong device = 0, host = 0;
-    if (!d->has_timer || !timer || (d->is_known && vt_cl_now() - d->at < ASK_NS)) return;
+    uint64_t asked = atomic_load(&d->asked);
     const uint64_t before = vt_cl_now();
-    const int knows = VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device;
+    if (!atomic_load(&d->has_timer) || before - asked < ASK_NS) return;
+    if (!atomic_compare_exchange_strong(&d->asked, &asked, before)) return; /* another thread asks */
+    const int knows = timer && VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device;
     const uint64_t after = vt_cl_now();
     if (knows) vt_cl_clock_bounds(d, (int64_t)(before - device), (int64_t)(after - device), after);
-    else d->has_timer = 0;
+    else atomic_store(&d->has_timer, 0);
 }
 
 uint64_t vt_cl_clock_ticks(struct vt_cl_device *d, uint64_t device)

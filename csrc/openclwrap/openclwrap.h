@@ -119,8 +119,10 @@ struct vt_cl_device {
     cl_device_id handle;
     uint32_t number;
     _Atomic uint32_t queues; /* number of all that were created */
-    _Atomic int lock; /* of the members below */
-    int has_timer, is_known;
+    _Atomic int has_timer; /* 0: clGetDeviceAndHostTimer does not work */
+    _Atomic uint64_t asked; /* CLOCK_MONOTONIC of its last call */
+    _Atomic int lock; /* of the members below, to `at` */
+    _Atomic int is_known; /* there are bounds */
     int64_t low, high;
     uint64_t at; /* CLOCK_MONOTONIC of the newest bounds */
     char name[128];
@@ -198,6 +200,8 @@ void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event);
 /* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list. */
 void vt_cl_read(struct vt_cl_queue *queue, int all);
 void vt_cl_read_all(void);
+/* Returns 1 if no command of a queue is left to read. */
+int vt_cl_is_idle(struct vt_cl_queue *queue);
 /* Returns the number of commands whose times are not known: they have not finished, or failed. */
 uint64_t vt_cl_unfinished(struct vt_cl_queue *queue);
 /* In a forked child: forgets the commands of the parent. */

@@ -38,7 +38,7 @@ static struct vt_cl_device *device_of(cl_device_id handle)
 static struct vt_cl_queue *place_for(struct vt_cl_device *d)
 {
     struct vt_cl_queue *q = atomic_load(&vt_cl_queues);
-    while (q && (atomic_load(&q->users) > 0 || q->device != d || q->first)) q = q->next;
+    while (q && (atomic_load(&q->users) > 0 || q->device != d || !vt_cl_is_idle(q))) q = q->next;
     if (q || !(q = vt_pages(sizeof *q))) return q;
     q->device = d;
     q->number = atomic_fetch_add(&d->queues, 1);

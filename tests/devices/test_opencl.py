@@ -228,3 +228,22 @@ def test_off(build: Builder, tmp_path: Path) -> None:
     wrong = vtrace(tmp_path, "run", "--devices=cpu", "true", check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("vtrace: error: --devices=cpu: cpu is no kind of devices")
+
+
+def test_findings(build: Builder, tmp_path: Path) -> None:
+    """vtrace diagnose states the time in which the thread waits for the device, as the events have it, and not that
+    nothing else runs meanwhile."""
+    trace, _ = unified(tmp_path, program(build), "overlap", str(ROUNDS))
+    found = calls(trace)
+    busy = sorted((one.begin, one.end) for stream in streams(trace) for one in found[stream])
+    waited, until = 0, 0
+    for wait in (one for one in found[0] if one.name == "clFinish"):
+        for begin, end in busy:
+            begin = max(begin, wait.begin, until)
+            waited += max(0, min(end, wait.end) - begin)
+            until = max(until, min(end, wait.end))
+    told = json.loads(vtrace(tmp_path, "diagnose", "run", "--json").stdout)["findings"]
+    by_kind = {finding["kind"]: finding for finding in told}
+    assert by_kind["device_wait"]["loss_ns"] == waited
+    assert "spends 100 % of its time in spin, in clFinish" in json.dumps(by_kind["device_wait"])
+    assert not any(finding["kind"] == "blocked" and finding["region"] == "clFinish" for finding in told)

@@ -44,8 +44,8 @@ class _StreamPart(Part):
             return
         steps = np.where(batch.kind[calls] == number("Enter"), 1, -1)
         depth = self.depth + np.cumsum(steps)
-        if depth.min() < 0:  # begun before the window
-            depth -= depth.min()
+        is_cut = bool(depth.min() < 0)  # the first one began before the window
+        depth -= min(0, int(depth.min()))
         began, ended = calls[(depth == 1) & (steps == 1)], calls[(depth == 0) & (steps == -1)]
         self.depth, self.last = int(depth[-1]), int(batch.time[-1])
         found = np.zeros((len(began), len(COLUMNS)), np.int64)
@@ -59,7 +59,7 @@ class _StreamPart(Part):
             found[at[fits], column] = known_bytes(values["value"][fits])[0]
         if self.open is not None:
             found = np.concatenate([self.open[np.newaxis], found])
-        elif len(ended) > len(began):  # the first one began before the window
+        elif is_cut:
             first = [self.location, int(batch.ref[ended[0]]), self.owner.start, 0, 0, 0]
             found = np.concatenate([np.array([first], np.int64), found])
         found[: len(ended), 3] = batch.time[ended]
