@@ -205,6 +205,7 @@ static const struct {
     CALL(clEnqueueBarrierWithWaitList), CALL(clBuildProgram), CALL(clCompileProgram), CALL(clLinkProgram),
     {VT_AT_clCreateCommandQueue, (vt_cl_function *)vt_cl_create},
     {VT_AT_clCreateCommandQueueWithProperties, (vt_cl_function *)vt_cl_create_with},
+    {VT_AT_clRetainCommandQueue, (vt_cl_function *)vt_cl_retain},
     {VT_AT_clReleaseCommandQueue, (vt_cl_function *)vt_cl_release},
     {VT_AT_clGetCommandQueueInfo, (vt_cl_function *)vt_cl_queue_info},
     {VT_AT_clGetEventProfilingInfo, (vt_cl_function *)vt_cl_profiling_info},

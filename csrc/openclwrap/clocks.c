@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The clock of a device, in relation to the runtime's. clGetDeviceAndHostTimer tells the device's time, read between two
    readings of CLOCK_MONOTONIC. Drivers without it: a command is queued, by the device's clock, between the enter and the
-   leave of the call that enqueues it. Each such pair bounds CLOCK_MONOTONIC less the device's time; all pairs together
+   leave of the call that enqueues it, and has ended when its times are read. Each such pair bounds CLOCK_MONOTONIC less the device's time; all pairs together
    leave a narrow interval, which widens with the time since. Its middle is used. */
 #include <time.h>
 #include "openclwrap.h"
@@ -26,16 +26,15 @@ void vt_cl_clock_start(void)
     first.ticks = vt_ticks();
 }
 
-void vt_cl_clock_bounds(struct vt_cl_device *d, uint64_t device, uint64_t before, uint64_t after)
+void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now)
 {
-    const int64_t low = (int64_t)(before - device), high = (int64_t)(after - device);
     vt_cl_lock(&d->lock);
-    const int64_t drift = after > d->at ? (int64_t)((after - d->at) / DRIFT) : 0;
+    const int64_t drift = now > d->at ? (int64_t)((now - d->at) / DRIFT) : 0;
     const int64_t lowest = d->low - drift, highest = d->high + drift;
     const int fits = d->is_known && low <= highest && high >= lowest; /* else the device's clock was set */
     d->low = fits && lowest > low ? lowest : low;
     d->high = fits && highest < high ? highest : high;
-    d->at = after;
+    d->at = now;
     d->is_known = 1;
     vt_cl_unlock(&d->lock);
 }
@@ -44,11 +43,14 @@ void vt_cl_clock_ask(struct vt_cl_device *d)
 {
     cl_timer_function *timer = VT_NEXT_AS(cl_timer_function, clGetDeviceAndHostTimer);
     cl_ulong device = 0, host = 0;
-    if (!d->has_timer || !timer || (d->is_known && vt_cl_now() - d->at < ASK_NS)) return;
+    uint64_t asked = atomic_load(&d->asked);
     const uint64_t before = vt_cl_now();
-    if (VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device)
-        vt_cl_clock_bounds(d, device, before, vt_cl_now());
-    else d->has_timer = 0;
+    if (!atomic_load(&d->has_timer) || before - asked < ASK_NS) return;
+    if (!atomic_compare_exchange_strong(&d->asked, &asked, before)) return; /* another thread asks */
+    const int knows = timer && VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device;
+    const uint64_t after = vt_cl_now();
+    if (knows) vt_cl_clock_bounds(d, (int64_t)(before - device), (int64_t)(after - device), after);
+    else atomic_store(&d->has_timer, 0);
 }
 
 uint64_t vt_cl_clock_ticks(struct vt_cl_device *d, uint64_t device)

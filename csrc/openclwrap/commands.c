@@ -52,6 +52,17 @@ void vt_cl_forget(struct vt_cl_queue *queue)
     queue->begin = vt_ticks();
 }
 
+/* The next command, after NULL the first one; another thread may just append it. */
+static struct vt_cl_command *after(struct vt_cl_queue *q, struct vt_cl_command *c)
+{
+    vt_cl_lock(&q->lock);
+    struct vt_cl_command *next = c ? c->next : q->first;
+    vt_cl_unlock(&q->lock);
+    return next;
+}
+
+int vt_cl_is_idle(struct vt_cl_queue *queue) { return !after(queue, NULL); }
+
 uint64_t vt_cl_unfinished(struct vt_cl_queue *queue)
 {
     uint64_t n = atomic_exchange(&queue->failed, 0);
@@ -138,7 +149,11 @@ static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_
     int known = status == CL_COMPLETE;
     for (cl_uint i = 0; i < 4 && known; i++)
         known = info(c->event, CL_PROFILING_COMMAND_QUEUED + i, sizeof *t, &t[i], NULL) == CL_SUCCESS;
-    if (known && !q->device->has_timer) vt_cl_clock_bounds(q->device, t[0], c->enter, c->leave);
+    if (known && !(q->device->has_timer && q->device->is_known)) {
+        const uint64_t now = vt_cl_now();
+        const int64_t queued = (int64_t)(c->leave - t[0]), ended = (int64_t)(now - t[3]);
+        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < ended ? queued : ended, now);
+    }
     *a = (struct vt_cl_activity){.number = c->number,
                                  .bytes = c->bytes,
                                  .queued = t[0],
@@ -181,21 +196,12 @@ static void drop_done(struct vt_cl_queue *q)
     }
 }
 
-/* The next command, which another thread may just append. */
-static struct vt_cl_command *after(struct vt_cl_queue *q, struct vt_cl_command *c)
-{
-    vt_cl_lock(&q->lock);
-    struct vt_cl_command *next = c->next;
-    vt_cl_unlock(&q->lock);
-    return next;
-}
-
 void vt_cl_read(struct vt_cl_queue *q, int all)
 {
     struct vt_cl_activity found[AT_ONCE];
-    if (!q->first || vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
+    if (vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
     unsigned n = 0, waiting = 0;
-    for (struct vt_cl_command *c = q->first; c; c = after(q, c)) {
+    for (struct vt_cl_command *c = after(q, NULL); c; c = after(q, c)) {
         if (!c->is_done && VT_OWN_WORK(read_times(q, c, &found[n]))) n++;
         else if (!c->is_done && (q->is_in_order || (++waiting == AT_ONCE && !all))) break;
         if (n == AT_ONCE) {

@@ -2,10 +2,10 @@
 /* Places in the table of functions (struct _cl_icd_dispatch of CL/cl_icd.h), which new versions only extend.
    tests/programs/opencl_layouts.c compares them with the header. */
 /* clang-format off */
-#define VT_CL_ENTRIES(X) \
-    X(clGetDeviceInfo, 3) X(clCreateCommandQueue, 9) X(clReleaseCommandQueue, 11) X(clGetCommandQueueInfo, 12)         \
-    X(clGetMemObjectInfo, 20) X(clGetImageInfo, 21) X(clBuildProgram, 30) X(clGetKernelInfo, 39)                       \
-    X(clWaitForEvents, 41) X(clGetEventInfo, 42) X(clRetainEvent, 43) X(clReleaseEvent, 44)                            \
+#define VT_CL_ENTRIES(X)                                                                                               \
+    X(clGetDeviceInfo, 3) X(clCreateCommandQueue, 9) X(clRetainCommandQueue, 10) X(clReleaseCommandQueue, 11)          \
+    X(clGetCommandQueueInfo, 12) X(clGetMemObjectInfo, 20) X(clGetImageInfo, 21) X(clBuildProgram, 30)                 \
+    X(clGetKernelInfo, 39) X(clWaitForEvents, 41) X(clGetEventInfo, 42) X(clRetainEvent, 43) X(clReleaseEvent, 44)     \
     X(clGetEventProfilingInfo, 45) X(clFlush, 46) X(clFinish, 47) X(clEnqueueReadBuffer, 48)                           \
     X(clEnqueueWriteBuffer, 49) X(clEnqueueCopyBuffer, 50) X(clEnqueueReadImage, 51) X(clEnqueueWriteImage, 52)        \
     X(clEnqueueCopyImage, 53) X(clEnqueueCopyImageToBuffer, 54) X(clEnqueueCopyBufferToImage, 55)                      \

@@ -42,9 +42,7 @@ enum {
     CL_QUEUE_ON_DEVICE = 4,
     CL_IMAGE_ELEMENT_SIZE = 0x1111,
     CL_DEVICE_NAME = 0x102B,
-    CL_QUEUE_CONTEXT = 0x1090,
     CL_QUEUE_DEVICE = 0x1091,
-    CL_QUEUE_REFERENCE_COUNT = 0x1092,
     CL_QUEUE_PROPERTIES = 0x1093,
     CL_QUEUE_PROPERTIES_ARRAY = 0x1098,
     CL_MEM_SIZE = 0x1102,
@@ -121,16 +119,18 @@ struct vt_cl_device {
     cl_device_id handle;
     uint32_t number;
     _Atomic uint32_t queues; /* number of all that were created */
-    _Atomic int lock; /* of the members below */
-    int has_timer, is_known;
+    _Atomic int has_timer; /* 0: clGetDeviceAndHostTimer does not work */
+    _Atomic uint64_t asked; /* CLOCK_MONOTONIC of its last call */
+    _Atomic int lock; /* of the members below, to `at` */
+    _Atomic int is_known; /* there are bounds */
     int64_t low, high;
     uint64_t at; /* CLOCK_MONOTONIC of the newest bounds */
     char name[128];
 };
 
 uint64_t vt_cl_now(void); /* CLOCK_MONOTONIC */
-/* Says that the device's clock showed `device` between two moments of CLOCK_MONOTONIC. */
-void vt_cl_clock_bounds(struct vt_cl_device *d, uint64_t device, uint64_t before, uint64_t after);
+/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. */
+void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now);
 /* Asks the device for its time, if it can tell and has not been asked for a while. */
 void vt_cl_clock_ask(struct vt_cl_device *d);
 /* Returns ticks of the runtime's clock at a time of the device. */
@@ -146,7 +146,8 @@ struct vt_cl_command; /* commands.c */
 
 struct vt_cl_queue {
     struct vt_cl_queue *next; /* in the list of all */
-    cl_command_queue _Atomic handle; /* NULL: none, another queue of the device may take the place */
+    cl_command_queue _Atomic handle; /* NULL: none */
+    _Atomic int users; /* references of the program; 0: another queue of the device may take the place */
     struct vt_cl_device *device;
     uint32_t number; /* of the device's queues */
     int is_in_order, is_forced; /* is_forced: the program did not ask for profiling */
@@ -176,6 +177,7 @@ static inline void vt_cl_unlock(_Atomic int *lock) { atomic_store_explicit(lock,
 /* The program's calls. */
 cl_command_queue vt_cl_create(cl_context context, cl_device_id device, cl_bitfield bits, cl_int *error);
 cl_command_queue vt_cl_create_with(cl_context context, cl_device_id device, const uint64_t *given, cl_int *error);
+cl_int vt_cl_retain(cl_command_queue handle);
 cl_int vt_cl_release(cl_command_queue handle);
 cl_int vt_cl_queue_info(cl_command_queue handle, cl_uint what, size_t bytes, void *value, size_t *used);
 cl_int vt_cl_profiling_info(cl_event event, cl_uint what, size_t bytes, void *value, size_t *used);
@@ -198,6 +200,8 @@ void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event);
 /* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list. */
 void vt_cl_read(struct vt_cl_queue *queue, int all);
 void vt_cl_read_all(void);
+/* Returns 1 if no command of a queue is left to read. */
+int vt_cl_is_idle(struct vt_cl_queue *queue);
 /* Returns the number of commands whose times are not known: they have not finished, or failed. */
 uint64_t vt_cl_unfinished(struct vt_cl_queue *queue);
 /* In a forked child: forgets the commands of the parent. */

@@ -38,7 +38,7 @@ static struct vt_cl_device *device_of(cl_device_id handle)
 static struct vt_cl_queue *place_for(struct vt_cl_device *d)
 {
     struct vt_cl_queue *q = atomic_load(&vt_cl_queues);
-    while (q && (atomic_load(&q->handle) || q->device != d || q->first)) q = q->next;
+    while (q && (atomic_load(&q->users) > 0 || q->device != d || !vt_cl_is_idle(q))) q = q->next;
     if (q || !(q = vt_pages(sizeof *q))) return q;
     q->device = d;
     q->number = atomic_fetch_add(&d->queues, 1);
@@ -93,6 +93,7 @@ static void keep(cl_command_queue handle, const uint64_t *given, uint64_t bits, 
             if (!(q->properties[n] = given[n])) q->nproperties = n + 1;
             else q->properties[n + 1] = given[n + 1];
         }
+        atomic_store(&q->users, 1);
         atomic_store(&q->handle, handle);
     }
     vt_cl_unlock(&lock);
@@ -155,17 +156,18 @@ cl_command_queue vt_cl_create_with(cl_context context, cl_device_id device, cons
     return made;
 }
 
+cl_int vt_cl_retain(cl_command_queue handle)
+{
+    struct vt_cl_queue *q = vt_cl_queue_of(handle);
+    if (q) atomic_fetch_add(&q->users, 1);
+    return VT_NEXT_AS(cl_queue_function, clRetainCommandQueue)(handle);
+}
+
 cl_int vt_cl_release(cl_command_queue handle)
 {
     struct vt_cl_queue *q = vt_cl_queue_of(handle);
-    cl_uint users = 0;
-    if (q) {
-        vt_cl_read(q, 1);
-        VT_NEXT_AS(cl_info_function, clGetCommandQueueInfo)(handle, CL_QUEUE_REFERENCE_COUNT, sizeof users, &users,
-                                                            NULL);
-    }
-    const int is_last = q && users == 1;
-    if (is_last) atomic_store(&q->handle, NULL); /* before another queue can have the same handle */
+    if (q) vt_cl_read(q, 1);
+    if (q) atomic_fetch_sub(&q->users, 1); /* before another queue can have the same handle */
     return VT_NEXT_AS(cl_queue_function, clReleaseCommandQueue)(handle);
 }
 

@@ -363,6 +363,9 @@ TYPED = {
         "", ("forward", "10"), kind="train.py", after="vtrace run python3 train.py; vtrace profile train",
     ),
     ("annotations.md", "vtrace run python3 train.py"): Typed(TRAIN, ("epoch", "upload")),
+    ("devices.md", "gcc -O2 saxpy.c -lOpenCL -o saxpy"): Typed(
+        f"cp {ROOT}/examples/opencl/saxpy.c .", ("Kernels and copies of devices", "saxpy", "copy to device"),
+    ),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
     ),

@@ -21,8 +21,8 @@ from support.tools import command
 from support.users.terminal import on_terminal
 
 TABLES = (
-    "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "files",
-    "directories", "layers", "heap", "counters", "coverage",
+    "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "devices",
+    "kernels", "files", "directories", "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 
 

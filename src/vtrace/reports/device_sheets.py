@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.questions.device_activities import DeviceActivities, common, union
-from vtrace.analysis.selection import Selection
-from vtrace.analysis.shared_scan import ask
+from vtrace.analysis.questions.device_activities import common, union
 from vtrace.analysis.table import Table, add_up, group
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -19,16 +16,6 @@ if TYPE_CHECKING:
 
 _COPY = "DATA_TRANSFER"
 """OTF2's role of copies."""
-
-
-def device_activities(trace: Trace, window: Selection) -> Table:
-    """The activities of the streams of the selected processes."""
-    processes = np.unique(trace.places.process[window.threads(trace)])
-    streams = np.flatnonzero(trace.locations["device"] & np.isin(trace.places.process, processes))
-    question = DeviceActivities()
-    if len(streams):
-        ask(trace, [question], replace(window, locations=tuple(streams.tolist()), helpers=()))
-    return question.answer()
 
 
 def _names(trace: Trace, found: Table) -> list[str]:

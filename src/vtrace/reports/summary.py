@@ -16,6 +16,7 @@ from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.costs import CostQuestion, Costs
+from vtrace.analysis.questions.device_activities import device_activities
 from vtrace.analysis.questions.increases import Increases, Path
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
@@ -29,7 +30,7 @@ from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import report_numbers
 from vtrace.reports.byte_sheets import call_bytes
-from vtrace.reports.device_sheets import device_activities, devices, kernels_and_copies
+from vtrace.reports.device_sheets import devices, kernels_and_copies
 from vtrace.reports.io_sheets import io
 from vtrace.reports.metric_sheets import counters, counters_of
 from vtrace.reports.rma_sheets import rma, rma_synchronization

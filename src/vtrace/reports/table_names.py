@@ -2,8 +2,8 @@
 """Names of tables, rows and sort keys: the choices of options. This module loads no numpy, so --help starts fast."""
 
 SUMMARY_TABLES = (
-    "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "devices", "kernels",
-    "files", "directories", "layers", "heap", "counters", "coverage",
+    "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "devices",
+    "kernels", "files", "directories", "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 SUMMARY_SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 

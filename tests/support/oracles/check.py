@@ -11,6 +11,9 @@ from pathlib import Path
 from support.oracles.check_operations import check_io, check_windows
 from support.readers.archive import Event, Trace, read
 
+STREAMS = ("GPU", "ACCELERATOR_STREAM")
+"""The names of the type of a device's streams, in OTF2 2 and 3."""
+
 
 def check(archive: Path, complete: bool = True) -> Trace:
     """Reads an archive and asserts all invariants.
@@ -51,12 +54,16 @@ def _check_definitions(trace: Trace) -> None:
     groups: dict[tuple[int, str], list[str]] = defaultdict(list)
     for location in trace.locations.values():
         assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
-        assert location.kind == ("METRIC" if location.name == "Memory" else "CPU_THREAD")
+        is_stream = location.kind in STREAMS
+        assert is_stream or location.kind == ("METRIC" if location.name == "Memory" else "CPU_THREAD")
+        assert is_stream == location.name.startswith("OpenCL[")
         assert location.group
         assert location.host
         groups[location.process, location.group].append(location.name)
+        if is_stream:  # a device has streams only, and belongs to a process
+            assert trace.creators[location.process] != location.process
     for group, names in groups.items():
-        assert names[0] == "Master thread", f"{group}: {names}"
+        assert names[0] == "Master thread" or all(name.startswith("OpenCL[") for name in names), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
     if "VTRACE::EVENTS" in trace.properties:
         assert json.loads(trace.properties["VTRACE::EVENTS"]) == trace.kinds()

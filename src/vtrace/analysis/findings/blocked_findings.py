@@ -58,7 +58,7 @@ class _Sleep:
         action="let this call wait less, or work meanwhile",
         explained_by=(
             "omp_serial", "omp_imbalance", "omp_ordered", "thread_imbalance", "lock", "condition", "imbalance",
-            "serialisation", "io_time", "io_by_few_ranks",
+            "serialisation", "io_time", "io_by_few_ranks", "device_wait",
         ),
     )
 )  # fmt: skip

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What devices do: the kernels and copies on their streams, with bytes and the time in the queue."""
+"""What devices do: the kernels and copies on their streams, with bytes and the time in the queue; and the calls in
+which threads wait for them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy as np
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import known_bytes, number
 from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
 
@@ -22,7 +26,8 @@ COLUMNS = ("location", "region", "begin", "end", "bytes", "queued")
 
 
 class _StreamPart(Part):
-    """The activities of a stream: its outermost calls. Those that are open at an end of the window are cut there."""
+    """The activities of a stream: its outermost calls, of some regions or of all. Those that are open at an end of the
+    window are cut there."""
 
     def __init__(self, owner: DeviceActivities, location: int) -> None:
         self.owner, self.location = owner, location
@@ -33,17 +38,19 @@ class _StreamPart(Part):
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         calls = np.flatnonzero((batch.kind == number("Enter")) | (batch.kind == number("Leave")))
+        if self.owner.wanted is not None:
+            calls = calls[np.isin(batch.ref[calls], self.owner.wanted)]
         if not len(calls):
             return
         steps = np.where(batch.kind[calls] == number("Enter"), 1, -1)
         depth = self.depth + np.cumsum(steps)
-        if depth.min() < 0:  # begun before the window
-            depth -= depth.min()
+        is_cut = bool(depth.min() < 0)  # the first one began before the window
+        depth -= min(0, int(depth.min()))
         began, ended = calls[(depth == 1) & (steps == 1)], calls[(depth == 0) & (steps == -1)]
         self.depth, self.last = int(depth[-1]), int(batch.time[-1])
         found = np.zeros((len(began), len(COLUMNS)), np.int64)
         found[:, 0] = self.location
-        found[:, 1] = self.owner.regions.rows(batch.ref[began])
+        found[:, 1] = batch.ref[began]
         found[:, 2] = batch.time[began]
         for column, attribute in ((4, self.owner.bytes), (5, self.owner.queued)):
             values = batch.attributes[batch.attributes["attribute"] == attribute]
@@ -52,8 +59,8 @@ class _StreamPart(Part):
             found[at[fits], column] = known_bytes(values["value"][fits])[0]
         if self.open is not None:
             found = np.concatenate([self.open[np.newaxis], found])
-        elif len(ended) > len(began):  # the first one began before the window
-            first = [self.location, int(self.owner.regions.rows(batch.ref[ended[:1]])[0]), self.owner.start, 0, 0, 0]
+        elif is_cut:
+            first = [self.location, int(batch.ref[ended[0]]), self.owner.start, 0, 0, 0]
             found = np.concatenate([np.array([first], np.int64), found])
         found[: len(ended), 3] = batch.time[ended]
         self.rows.append(found[: len(ended)])
@@ -67,14 +74,22 @@ class _StreamPart(Part):
 
 class DeviceActivities(Question[_StreamPart, Table]):
     """The activities of streams, by stream and begin: location, region (row of regions), begin, end (ns), bytes,
-    queued (ns)."""
+    queued (ns). The same of other locations, with the calls of some regions."""
 
-    kinds = frozenset({"Enter", "Leave"})
+    replay = True  # it turns calls with calling contexts into plain ones
     attributes = True
+
+    def __init__(self, wanted: tuple[int, ...] | None = None) -> None:
+        """wanted: rows of regions; None: all."""
+        super().__init__()
+        self.wanted = None if wanted is None else np.array(wanted, np.int64)
+        self._wanted = wanted
+
+    def arguments(self) -> tuple[tuple[int, ...] | None]:
+        return (self._wanted,)
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, 0 if start == ALWAYS else start, stop)
-        self.regions = trace.definitions.ids["regions"]
         names = trace.attributes["name"].tolist()
         ids = trace.attributes["id"].tolist()
         known = dict(zip(names, ids, strict=True))
@@ -87,6 +102,16 @@ class DeviceActivities(Question[_StreamPart, Table]):
         parts = [rows for part in self.parts.values() for rows in part.rows]
         rows = np.concatenate([np.empty((0, len(COLUMNS)), np.int64), *parts])
         return Table(dict(zip(COLUMNS, rows.T, strict=True)))
+
+
+def device_activities(trace: Source, window: Selection) -> Table:
+    """The activities of the streams of the selected processes."""
+    processes = np.unique(trace.places.process[window.threads(trace)])
+    streams = np.flatnonzero(trace.locations["device"] & np.isin(trace.places.process, processes))
+    question = DeviceActivities()
+    if len(streams):
+        ask(trace, [question], replace(window, locations=tuple(streams.tolist()), helpers=()))
+    return question.answer()
 
 
 def union(begin: Array, end: Array) -> Array:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about devices: threads that wait for them, and kernels that are shorter than the calls that start them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.kinds import FindingKind, rule
+from vtrace.analysis.findings.run_facts import RunFacts, locations_text
+from vtrace.analysis.questions.device_activities import DeviceActivities, common, device_activities, union
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.shared_scan import ask
+from vtrace.analysis.table import Array, Table, add_up
+
+_WAITS = ("clFinish", "clWaitForEvents", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueMapBuffer",
+          "clEnqueueReadBufferRect", "clEnqueueWriteBufferRect", "clEnqueueReadImage", "clEnqueueWriteImage",
+          "clEnqueueMapImage", "clEnqueueSVMMemcpy", "clEnqueueSVMMap")  # fmt: skip
+"""The calls that may wait for commands."""
+_STARTS = ("clEnqueueNDRangeKernel", "clEnqueueTask")
+_MANY, _SHORT = 100, 20_000
+"""Kernels of fewer ns than this, if there are so many."""
+
+
+@rule(
+    FindingKind(
+        "device_wait",
+        "threads wait in calls such as clFinish while a device of their process runs",
+        about=("waits",),
+        action="give the thread work meanwhile, or make the kernels and copies shorter",
+    ),
+    FindingKind(
+        "device_latency",
+        "threads wait in such calls while no device of their process runs",
+        about=("waits",),
+        action="wait less often: enqueue more commands before each wait",
+    ),
+    FindingKind(
+        "small_kernels",
+        "the calls that start kernels, where the kernels are many and shorter than these calls",
+        action="join kernels, or give each more work",
+    ),
+)
+def devices(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The times in which threads wait and devices run, or not, of each process; and the calls for short kernels."""
+    facts = diagnosis.facts
+    if not facts.trace.locations["device"].any():
+        return
+    found = device_activities(facts.trace, facts.window)
+    if found.rows:
+        yield from _waits(facts, found)
+        yield from _small_kernels(facts, found)
+
+
+def _regions(facts: RunFacts, names: tuple[str, ...]) -> Array:
+    known = facts.trace.regions
+    return np.flatnonzero((known["paradigm"] == "OPENCL") & np.isin(known["name"].astype(str), names))
+
+
+def _waits(facts: RunFacts, found: Table) -> Iterator[Finding]:
+    question, process = DeviceActivities(tuple(_regions(facts, _WAITS).tolist())), facts.trace.places.process
+    ask(facts.trace, [question], facts.window)
+    calls = question.answer()
+    during, without = np.zeros((2, facts.trace.locations.rows), np.int64)
+    for row in np.unique(calls["location"]).tolist():
+        mine, of_process = calls["location"] == row, process[found["location"]] == process[row]
+        waiting = union(calls["begin"][mine], calls["end"][mine])
+        busy = union(found["begin"][of_process], found["end"][of_process])
+        during[row] = common(waiting, busy)
+        without[row] = int((waiting[:, 1] - waiting[:, 0]).sum()) - during[row]
+    lengths = add_up(found["region"], found["end"] - found["begin"], facts.trace.regions.rows)
+    longest = str(facts.trace.regions["name"][int(np.argmax(lengths))])
+    part = 100 * lengths.max() / max(1, int(lengths.sum()))
+    path = _path(facts, _regions(facts, _WAITS))
+    for kind, times, while_ in (
+        ("device_wait", during, f"for a device, which spends {part:.0f} % of its time in {longest}"),
+        ("device_latency", without, "while no device of its process runs"),
+    ):
+        rows = np.flatnonzero(times)
+        if len(rows):
+            loss = int(times.sum())
+            verb = "waits" if len(rows) == 1 else "wait"
+            who, place = locations_text(facts.trace, rows.tolist()), facts.call_text(facts.paths, path)
+            text = f"{who} {verb} {span(loss)} {while_}, in {place}"
+            yield facts.finding(kind, loss, path, locations=rows, text=text, evidence=("summary", "--only", "devices"))
+
+
+def _path(facts: RunFacts, regions: Array) -> int:
+    """The call path of these regions with the longest time."""
+    n = facts.numbers
+    mine = np.isin(facts.paths["region"][n["path"]], regions)
+    sums = add_up(n["path"][mine], n["exclusive"][mine], facts.paths.rows)
+    return int(np.argmax(sums))
+
+
+def _small_kernels(facts: RunFacts, found: Table) -> Iterator[Finding]:
+    kernels = found.take(facts.trace.regions["role"][found["region"]] == "KERNEL")
+    regions, n = _regions(facts, _STARTS), facts.numbers
+    calls = np.isin(facts.paths["region"][n["path"]], regions) & np.isin(n["location"], facts.rows)
+    loss, ran = int(n["exclusive"][calls].sum()), int((kernels["end"] - kernels["begin"]).sum())
+    if kernels.rows < _MANY or ran / kernels.rows >= _SHORT or loss <= ran:
+        return
+    text = (
+        f"{kernels.rows:,} kernels of {span(ran / kernels.rows)} on average are shorter than the calls that start "
+        f"them, which take {span(loss)}"
+    )
+    yield facts.finding(
+        "small_kernels", loss, _path(facts, regions), locations=np.unique(n["location"][calls]), text=text,
+        evidence=("summary", "--only", "kernels"),
+    )  # fmt: skip

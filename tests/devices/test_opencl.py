@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OpenCL by vtrace's layer, with pocl: streams, times, bytes, and what the program sees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
+from support.oracles.check import STREAMS, check
+from support.readers.archive import Trace
+from support.tools import ROOT, call, unavailable
+
+ROUNDS = 10
+ROUND = {"copy to device": 4096, "scale": None, "copy on device": 2048, "copy to host": 1024}
+"""The activities of a round, and their bytes."""
+LAST = {"map": 512, "unmap": None}
+
+
+@dataclass
+class Activity:
+    """A kernel or copy: the event's times, region, and attributes."""
+
+    begin: int
+    end: int
+    name: str
+    values: dict[str, int]
+
+
+def program(build: Builder, *flags: str) -> Path:
+    if not Path("/usr/include/CL/cl.h").exists() or not Path("/etc/OpenCL/vendors/pocl.icd").exists():
+        unavailable("ocl-icd-opencl-dev, opencl-headers or pocl-opencl-icd is not installed")
+    return build("opencl_calls.c", flags=("-O1", *flags, "-lOpenCL", "-lpthread"), plain=True)
+
+
+def unified(place: Path, *words: str | Path, code: int = 0, env: dict[str, str] | None = None) -> tuple[Trace, str]:
+    done = vtrace(place, "run", "--devices", "-o", "run", *words, check=False, env=env)
+    assert done.returncode == code, str(done)
+    unify(place, "run")
+    return check(place / "run.trace", complete=code == 0), done.stderr
+
+
+def calls(trace: Trace) -> dict[int, list[Activity]]:
+    """The finished calls of each location."""
+    found: dict[int, list[Activity]] = defaultdict(list)
+    stacks: dict[int, list[tuple[int, dict[str, int]]]] = defaultdict(list)
+    for event in trace.events:
+        if event.kind == "Enter":
+            stacks[event.location].append((event.time, event.more))
+        elif event.kind == "Leave":
+            begin, values = stacks[event.location].pop()
+            found[event.location].append(Activity(begin, event.time, trace.region_of(event).name, values))
+    return dict(found)
+
+
+def streams(trace: Trace) -> dict[int, str]:
+    return {n: location.name for n, location in trace.locations.items() if location.kind in STREAMS}
+
+
+def expected(rounds: int = ROUNDS) -> list[tuple[str, int | None]]:
+    return [*ROUND.items()] * rounds + [*LAST.items()]
+
+
+def seen(activities: list[Activity]) -> list[tuple[str, int | None]]:
+    return [(one.name, one.values.get("DEVICE_BYTES")) for one in activities]
+
+
+def test_layouts(build: Builder, tmp_path: Path) -> None:
+    """The places in OpenCL's table of functions, and the numbers, are those of its headers."""
+    program(build)
+    entries = ROOT / "csrc" / "openclwrap" / "entries.h"
+    compared = build("opencl_layouts.c", flags=("-O1", f'-DENTRIES="{entries}"'), plain=True)
+    assert call([compared], tmp_path).stdout == ""
+
+
+def test_a_queue_in_order(build: Builder, tmp_path: Path) -> None:
+    """Each command is once on the stream, in order, between the call that enqueues it and the end of a call that waits
+    for it. The calls of the thread are regions of OpenCL."""
+    trace, _ = unified(tmp_path, program(build), "order", str(ROUNDS))
+    (stream,) = streams(trace)
+    assert trace.locations[stream].name == "OpenCL[0:0]"
+    found = calls(trace)
+    assert seen(found[stream]) == expected()
+    numbers = [one.values["DEVICE_COMMAND"] for one in found[stream]]
+    assert numbers == [*range(1, 4 * ROUNDS + 3)]
+    by_number = {one.values["DEVICE_COMMAND"]: one for one in found[0] if "DEVICE_COMMAND" in one.values}
+    assert [*by_number] == numbers
+    waits = [one for one in found[0] if one.name in ("clEnqueueReadBuffer", "clEnqueueMapBuffer", "clFinish")]
+    for one in found[stream]:
+        call_of = by_number[one.values["DEVICE_COMMAND"]]
+        assert one.begin >= call_of.begin
+        assert one.end <= next(wait.end for wait in waits if wait.end >= call_of.end)
+        assert one.values["DEVICE_SUBMITTED"] <= one.values["DEVICE_QUEUED"]
+    host = Counter(one.name for one in found[0] if one.name.startswith("cl"))
+    assert host == {
+        "clBuildProgram": 1, "clEnqueueWriteBuffer": ROUNDS, "clEnqueueNDRangeKernel": ROUNDS,
+        "clEnqueueCopyBuffer": ROUNDS, "clEnqueueReadBuffer": ROUNDS, "clEnqueueMapBuffer": 1,
+        "clEnqueueUnmapMemObject": 1, "clFinish": 1,
+    }  # fmt: skip
+    roles = {name: (trace.region(name).role, trace.region(name).paradigm) for name in ("scale", "map", "clFinish")}
+    assert roles == {
+        "scale": ("KERNEL", "OPENCL"), "map": ("DATA_TRANSFER", "OPENCL"), "clFinish": ("FUNCTION", "OPENCL"),
+    }  # fmt: skip
+    assert trace.creators == {trace.locations[stream].process: trace.locations[0].process}
+
+
+def test_a_queue_without_order(build: Builder, tmp_path: Path) -> None:
+    """Kernels that overlap are on lanes, which nest nothing."""
+    trace, _ = unified(tmp_path, program(build), "overlap", str(ROUNDS))
+    lanes, found = streams(trace), calls(trace)
+    names = ["OpenCL[0:0]", *(f"OpenCL[0:0] lane {n}" for n in range(2, len(lanes) + 1))]
+    assert [*lanes.values()] == names
+    assert sum(len(found[lane]) for lane in lanes) == ROUNDS
+    numbers = sorted(one.values["DEVICE_COMMAND"] for lane in lanes for one in found[lane])
+    assert numbers == [*range(1, ROUNDS + 1)]
+    for lane in lanes:
+        assert all(one.end <= other.begin for one, other in zip(found[lane], found[lane][1:], strict=False))
+
+
+def test_the_program_sees_what_it_would(build: Builder, tmp_path: Path) -> None:
+    """A queue without profiling looks so, and its events give no times; a queue with profiling gives them."""
+    made = program(build)
+    plain = call([made, "profile"], tmp_path).stdout
+    assert "asked 0: code -7, times 0, properties 0, array of 0" in plain
+    done = vtrace(tmp_path, "run", "--devices", "-o", "run", made, "profile")
+    assert done.stdout == plain
+    unify(tmp_path, "run")
+    trace = check(tmp_path / "run.trace")
+    fills = [one for stream in streams(trace) for one in calls(trace)[stream]]
+    assert seen(fills) == [("fill", 4096)] * 2
+
+
+def test_commands_that_do_not_finish(build: Builder, tmp_path: Path) -> None:
+    """The kernel that waits for an event has no times; the ledger says so."""
+    trace, said = unified(tmp_path, program(build), "unfinished")
+    (stream,) = streams(trace)
+    assert seen(calls(trace)[stream]) == [("scale", None)]
+    assert "OpenCL commands that had not finished at the program's end: 1" in said
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert not coverage["complete"]
+    assert "had not finished at the program's end: 1" in coverage["shortfalls"][0]
+
+
+def test_kill(build: Builder, tmp_path: Path) -> None:
+    """The commands that were complete at the kill are in the archive, which says that the process died."""
+    trace, _ = unified(tmp_path, program(build), "kill", str(ROUNDS), code=-9)
+    (stream,) = streams(trace)
+    found = seen(calls(trace)[stream])
+    assert found == expected()[: len(found)]
+    assert len(found) >= 4 * ROUNDS  # read at the latest in the calls after them
+    assert "process died" in vtrace(tmp_path, "summary", "run").stdout
+
+
+def test_fork(build: Builder, tmp_path: Path) -> None:
+    """Parent and child each have a stream of their own."""
+    trace, _ = unified(tmp_path, program(build), "fork", str(ROUNDS))
+    found, lanes = calls(trace), streams(trace)
+    assert [seen(found[stream]) for stream in lanes] == [expected()] * 2
+    creators = [trace.creators[trace.locations[stream].process] for stream in lanes]
+    assert len({*creators}) == 2
+
+
+@pytest.mark.parametrize(("how", "count", "rounds"), [("threads", 4, ROUNDS), ("queues", 1, 1)])
+def test_several_queues(build: Builder, tmp_path: Path, how: str, count: int, rounds: int) -> None:
+    """Each queue has a stream; queues that follow each other share one."""
+    trace, _ = unified(tmp_path, program(build), how, str(ROUNDS))
+    found, lanes = calls(trace), streams(trace)
+    assert sorted(lanes.values()) == [f"OpenCL[0:{n}]" for n in range(count)]
+    per_stream = expected(rounds) * (ROUNDS if how == "queues" else 1)
+    assert [seen(found[stream]) for stream in lanes] == [per_stream] * count
+
+
+def test_two_ranks(build: Builder, tmp_path: Path) -> None:
+    mpi = mpis.find("mpich-wheel", build)
+    made = build(
+        "opencl_calls.c", compiler=str(mpi.mpicc), flags=("-O1", "-DWITH_MPI", "-lOpenCL", "-lpthread"), plain=True,
+    )  # fmt: skip
+    trace, _ = unified(tmp_path, *mpi.launch, "-n", "2", made, "order", str(ROUNDS), env=dict(mpi.env))
+    found, lanes = calls(trace), streams(trace)
+    assert [seen(found[stream]) for stream in lanes] == [expected()] * 2
+    groups = [trace.locations[stream].group for stream in lanes]
+    assert [group.partition(": ")[0] for group in groups] == ["MPI Rank 0", "MPI Rank 1"]
+    creators = [trace.creators[trace.locations[stream].process] for stream in lanes]
+    assert [trace.locations[n].group for n in trace.locations if trace.locations[n].name == "Master thread"] == [
+        "MPI Rank 0", "MPI Rank 1",
+    ]  # fmt: skip
+    assert creators == [0, 1]
+
+
+def test_tables(build: Builder, tmp_path: Path) -> None:
+    """vtrace summary has the kernels, copies and bytes, and leaves streams out of all other numbers."""
+    unified(tmp_path, program(build), "order", str(ROUNDS))
+    found = json.loads(vtrace(tmp_path, "summary", "run", "--json").stdout)
+    kernels = {row["activity"]: row for row in found["kernels"]}
+    assert {name: (row["calls"], row["bytes"]) for name, row in kernels.items()} == {
+        **{name: (ROUNDS, ROUNDS * (size or 0)) for name, size in ROUND.items()},
+        **{name: (1, size or 0) for name, size in LAST.items()},
+    }
+    (device,) = found["devices"]
+    assert (device["kernels"], device["copies"]) == (ROUNDS, 3 * ROUNDS + 2)
+    assert device["bytes"] == ROUNDS * (4096 + 2048 + 1024) + 512
+    assert 0 < device["busy_ns"] <= device["from_first_to_last_ns"]
+    assert device["busy_ns"] == device["kernels_ns"] + device["copies_ns"]  # in order
+    assert not any("OpenCL[" in row["location"] for row in found["classes"])
+    assert found["processes"] == 1
+    text = vtrace(tmp_path, "summary", "run").stdout
+    assert "on 1 location (without 1 device stream)" in text
+    assert re.search(r"^ *processes +1, locations 2,", vtrace(tmp_path, "info", "run").stdout, re.MULTILINE)
+
+
+def test_off(build: Builder, tmp_path: Path) -> None:
+    """Without --devices nothing of OpenCL is recorded; the user's own layers stay, before vtrace's."""
+    done = vtrace(tmp_path, "run", "-o", "run", program(build), "order", "1")
+    assert done.returncode == 0
+    assert not [*tmp_path.glob("run.*")]
+    shown = vtrace(
+        tmp_path, "run", "--devices=opencl", "sh", "-c", "echo $OPENCL_LAYERS", env={"OPENCL_LAYERS": "/x.so"}
+    )
+    first, second = shown.stdout.strip().split(":")
+    assert (first, Path(second).name) == ("/x.so", "libvtrace-opencl.so")
+    wrong = vtrace(tmp_path, "run", "--devices=cpu", "true", check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("vtrace: error: --devices=cpu: cpu is no kind of devices")
+
+
+def test_findings(build: Builder, tmp_path: Path) -> None:
+    """vtrace diagnose states the time in which the thread waits for the device, as the events have it, and not that
+    nothing else runs meanwhile."""
+    trace, _ = unified(tmp_path, program(build), "overlap", str(ROUNDS))
+    found = calls(trace)
+    busy = sorted((one.begin, one.end) for stream in streams(trace) for one in found[stream])
+    waited, until = 0, 0
+    for wait in (one for one in found[0] if one.name == "clFinish"):
+        for begin, end in busy:
+            begin = max(begin, wait.begin, until)
+            waited += max(0, min(end, wait.end) - begin)
+            until = max(until, min(end, wait.end))
+    told = json.loads(vtrace(tmp_path, "diagnose", "run", "--json").stdout)["findings"]
+    by_kind = {finding["kind"]: finding for finding in told}
+    assert by_kind["device_wait"]["loss_ns"] == waited
+    assert by_kind["device_wait"]["region"] == "clFinish"
+    assert "spends 100 % of its time in spin" in " ".join(vtrace(tmp_path, "diagnose", "run").stdout.split())
+    assert not any(finding["kind"] == "blocked" and finding["region"] == "clFinish" for finding in told)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Devices in small archives of any tool: their place among the processes, their tables, and findings about them, with
+times in closed form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import _otf2
+import pytest
+
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.questions.device_activities import device_activities
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.trace import Trace
+from vtrace.io.archive.overview import read_overview
+
+FINISH, START, KERNEL, COPY, MAIN = range(5)
+OPENCL, TRANSFER = _otf2.PARADIGM_OPENCL.value, _otf2.REGION_ROLE_DATA_TRANSFER.value
+STREAM, DEVICE = _otf2.LOCATION_TYPE_ACCELERATOR_STREAM.value, _otf2.LOCATION_GROUP_TYPE_ACCELERATOR.value
+Event = tuple[Any, ...]
+
+
+def call(begin: int, end: int, region: int, *inside: Event) -> list[Event]:
+    return [(begin, "Enter", region), *inside, (end, "Leave", region)]
+
+
+def archive(path: Path, host: list[Event], *streams: list[Event], creator: int = 0) -> Trace:
+    made = Foreign(path / "a")
+    for number, events in enumerate((host, *streams)):
+        made.events(number, events)
+    made.begin_definitions()
+    made.machine(length=2000)
+    made.define("LocationGroup", 7, "gpu", DEVICE, 0, creator)
+    made.location(0)
+    for number in range(1, len(streams) + 1):
+        made.location(number, 7, STREAM)
+    made.region(FINISH, "clFinish", 1, OPENCL)
+    made.region(START, "clEnqueueNDRangeKernel", 1, OPENCL)
+    made.region(KERNEL, "spin", _otf2.REGION_ROLE_KERNEL.value, OPENCL)
+    made.region(COPY, "copy to host", TRANSFER, OPENCL)
+    made.region(MAIN, "main")
+    for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED")):
+        made.define("Attribute", number, name, "", _otf2.TYPE_UINT64.value)
+    return Trace(made.close())
+
+
+def findings(trace: Trace) -> dict[str, Finding]:
+    part = Selection.of_options(trace, None, end=None, ranks=None)
+    return {finding.kind: finding for finding in trace.diagnosis(part).findings}
+
+
+def test_waits_for_a_device(tmp_path: Path) -> None:
+    """The thread waits from 100 to 300, two streams run from 150 to 250 and from 200 to 400."""
+    host = call(0, 1000, MAIN, *call(100, 300, FINISH))
+    found = findings(archive(tmp_path, host, call(150, 250, KERNEL), call(200, 400, COPY)))
+    assert (found["device_wait"].loss_ns, found["device_latency"].loss_ns) == (150, 50)
+    assert "which spends 67 % of its time in copy to host" in found["device_wait"].text
+    assert found["device_wait"].share == pytest.approx(0.15)  # of the thread's 1000 ns: streams are no threads
+    assert found["device_wait"].region == "clFinish"
+
+
+def test_many_small_kernels(tmp_path: Path) -> None:
+    """100 kernels of 2 ns, each started by a call of 5 ns."""
+    host = [event for n in range(100) for event in call(10 * n, 10 * n + 5, START)]
+    stream = [event for n in range(100) for event in call(10 * n + 5, 10 * n + 7, KERNEL)]
+    (kind,) = (found for kind, found in findings(archive(tmp_path, host, stream)).items() if kind == "small_kernels")
+    assert kind.loss_ns == 500
+    assert kind.text.startswith(
+        "100 kernels of 2 ns on average are shorter than the calls that start them, which take 500"
+    )
+    longer = [event for n in range(100) for event in call(10 * n + 5, 10 * n + 11, KERNEL)]
+    assert "small_kernels" not in findings(archive(tmp_path / "longer", host, longer))
+
+
+@pytest.mark.parametrize("creator", [0, UNDEFINED])
+def test_devices_are_no_processes(tmp_path: Path, creator: int) -> None:
+    """A device belongs to the process that uses it, or to the only process (rocprofv3 states none)."""
+    trace = archive(tmp_path, call(0, 10, MAIN), call(2, 4, KERNEL), creator=creator)
+    assert trace.processes["name"].tolist() == ["process 0"]
+    assert trace.places.process.tolist() == [0, 0]
+    assert trace.locations["device"].tolist() == [False, True]
+    assert Selection.of_options(trace, None, end=None, ranks=None).locations == (0,)
+    locations = read_overview(trace.anchor).locations
+    assert (locations.processes, locations.threads) == (1, 1)
+
+
+def test_activities_in_a_window(tmp_path: Path) -> None:
+    """Activities are cut at the ends of the window; bytes and the time in the queue are those of the attributes."""
+    stream = [
+        (10, "Enter", COPY, {0: 640, 1: 5}), (20, "Leave", COPY), (30, "Enter", KERNEL, {1: 8}), (60, "Leave", KERNEL),
+    ]  # fmt: skip
+    trace = archive(tmp_path, call(0, 100, MAIN), stream)
+    whole = device_activities(trace, Selection())
+    assert [[*row.values()] for row in whole.records()] == [[1, COPY, 10, 20, 640, 5], [1, KERNEL, 30, 60, 0, 8]]
+    part = device_activities(trace, Selection(start=15, stop=40))
+    assert [(row["begin"], row["end"]) for row in part.records()] == [(15, 20), (30, 40)]
