@@ -19,7 +19,9 @@ from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import vtrace
 from support.tools import ROOT, call, command, environment, need
+from vtrace.commands import job_file
 from vtrace.io.packed.job_row import read_job
+from vtrace.wrappers.launch.always import RUNNING
 
 LIMIT = 300
 """Seconds until a job's file must be there: the writer is nice, and the machine may be busy."""
@@ -305,6 +307,18 @@ def test_a_failure_while_unifying(tmp_path: Path) -> None:
     assert not written(tmp_path / "jobs")
     assert [path.name for path in (tmp_path / "jobs").iterdir()] == [f"errors-{os.geteuid()}.log"]
     assert log_of(tmp_path / "jobs").count("\n") == 1
+
+
+def test_a_failure_without_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has the name of the exception."""
+    (tmp_path / f"p-20261130T000000Z-n-1{RUNNING}").mkdir()
+
+    def fail(*_: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(job_file, "_unify", fail)
+    job_file.write(str(tmp_path / f"p-20261130T000000Z-n-1{RUNNING}"), 1.0)
+    assert log_of(tmp_path).endswith(" p-20261130T000000Z-n-1: MemoryError\n")
 
 
 @pytest.mark.parametrize("option", ["--view", "--unify", "--packed", "-v", "--sample", "--force", "--repeat-groups"])

@@ -32,7 +32,8 @@ _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGTERM, sign
 _LONGEST = {False: 0.008, True: 0.12}
 """Seconds until a program of a job is killed, and until a job itself is, from its start."""
 NOBODY = 65534
-_BY_LIMITS = ("File too large", "can't start new thread", "Cannot allocate memory", "Too many open files")
+_BY_LIMITS = ("File too large", "can't start new thread", "Cannot allocate memory", "MemoryError",
+              "Too many open files")  # fmt: skip
 """Parts of the lines in the log of jobs whose limits also hold for the writer of their file."""
 Ending = tuple[int, bytes, bytes]
 
