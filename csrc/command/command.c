@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,20 +18,28 @@
 
 /* -I leaves out a user's site-packages and the directory of pip install --target: their path follows from that of the
  * command. VTRACE_PYTHONPATH is for modules that vtrace must find elsewhere (docs/install.md), and comes first. */
-static const char START[] =
-    "import os, site, sys\n"
-    "del sys.argv[0]\n"
-    "base = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))\n"
-    "version = 'python%d.%d' % sys.version_info[:2]\n"
-    "for place in [f'{base}/{lib}/{version}/site-packages' for lib in ('lib', 'lib64')] + [base]:\n"
-    "    if place not in sys.path and os.path.isdir(place + '/vtrace'):\n"
-    "        sys.path.insert(next((i for i, path in enumerate(sys.path) if path.endswith('-packages')), 9), place)\n"
-    "        break\n"
-    "places = [place for place in os.environ.get('VTRACE_PYTHONPATH', '').split(':') if place]\n"
-    "sys.path[:0] = places\n"
-    "for place in places: site.addsitedir(place)\n"
-    "from vtrace.entry import run\n"
-    "run()\n";
+#define START                                                                                                          \
+    "import os, site, sys\n"                                                                                           \
+    "del sys.argv[0]\n"                                                                                                \
+    "base = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))\n"                                          \
+    "version = 'python%d.%d' % sys.version_info[:2]\n"                                                                 \
+    "for place in [f'{base}/{lib}/{version}/site-packages' for lib in ('lib', 'lib64')] + [base]:\n"                   \
+    "    if place not in sys.path and os.path.isdir(place + '/vtrace'):\n"                                             \
+    "        sys.path.insert(next((i for i, path in enumerate(sys.path) if path.endswith('-packages')), 9), place)\n"  \
+    "        break\n"                                                                                                  \
+    "places = [place for place in os.environ.get('VTRACE_PYTHONPATH', '').split(':') if place]\n"                      \
+    "sys.path[:0] = places\n"                                                                                          \
+    "for place in places: site.addsitedir(place)\n"                                                                    \
+    "from vtrace.entry import run\n"                                                                                   \
+    "run()\n"
+static const char ANY[] = START;
+
+/* vtrace run --always becomes a program that has no vtrace around it. Ctrl-C ends it without a message of Python, also
+ * while Python starts: until then the signal waits. */
+static const char ALWAYS[] =
+    "import _signal\n"
+    "if _signal.getsignal(2) is _signal.default_int_handler: _signal.signal(2, _signal.SIG_DFL)\n"
+    "_signal.pthread_sigmask(_signal.SIG_UNBLOCK, [2])\n" START;
 
 /* The end of a path, behind its last '/'. */
 static char *name_in(char *path)
@@ -74,6 +83,17 @@ static char *python_of(char *text)
     return path;
 }
 
+/* Blocks SIGINT for vtrace run --always. Returns 1 if the signal was not blocked before. */
+static int hold_interrupt(int argc, char **argv)
+{
+    int is_always = 0;
+    sigset_t interrupt, before;
+    for (int i = 2; i < argc; i++) is_always |= !strcmp(argv[1], "run") && !strcmp(argv[i], "--always");
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    return is_always && !sigprocmask(SIG_BLOCK, &interrupt, &before) && !sigismember(&before, SIGINT);
+}
+
 int main(int argc, char **argv)
 {
     char self[PATH_MAX], text[2 * PATH_MAX];
@@ -89,7 +109,7 @@ int main(int argc, char **argv)
         words[0] = python;
         words[1] = "-I";
         words[2] = "-c";
-        words[3] = (char *)START;
+        words[3] = (char *)(hold_interrupt(argc, argv) ? ALWAYS : ANY);
         words[4] = self;
         for (int i = 1; i <= argc; i++) words[4 + i] = argv[i];
         execv(python, words);

@@ -134,7 +134,8 @@ static int give_part(void)
     if (!n) return 0;
     part += n * VT_CHUNK_SIZE;
     part_chunks -= n;
-    if (last && first_bytes == FIRST_SEGMENT && !VT_READ(in_memory[last])) { /* most programs need only the first */
+    const int clears = vt_process.set.mode != VT_MODE_PROFILE && first_bytes == FIRST_SEGMENT;
+    if (last && clears && !VT_READ(in_memory[last])) { /* most programs need only the first */
         const uint64_t offset = segment_offset(last) + (uint64_t)(at - segments[last]);
         clear_in_file(offset, offset + n * VT_CHUNK_SIZE);
     }
@@ -194,7 +195,8 @@ static struct vt_chunk *take_fresh(void)
         uint64_t next = (number + 1) | ((old >> FRESH_SHIFT) - 1) << FRESH_SHIFT;
         if (!atomic_compare_exchange_weak(&fresh, &old, next)) continue;
         struct vt_chunk *c = (struct vt_chunk *)(number * VT_CHUNK_SIZE);
-        if (atomic_load(&has_file)) /* 1 call for 16 page faults; old kernels lack it */
+        /* 1 call for 16 page faults; old kernels lack it. A profile uses few pages of most chunks. */
+        if (atomic_load(&has_file) && vt_process.set.mode != VT_MODE_PROFILE)
             VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE);
         return c;
     }

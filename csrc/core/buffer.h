@@ -10,6 +10,7 @@
 
 /* ---- buffer.c: the buffer and its chunks (format.h, struct vt_chunk) ---- */
 
+#define VT_PROFILE_EVENTS (VT_CHUNK_SIZE / 4) /* part of a chunk that events use with VT_MODE=PROFILE, to save memory */
 #define VT_LIMIT_WORDS 8 /* reserved in each chunk of events for two LIMIT records, each with a TIME record */
 
 /* Creates the buffer file and maps its first segment; uses anonymous memory if the file cannot be created. Returns 0 if
@@ -60,7 +61,11 @@ struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
 /* The end of the room for records of the program. */
-static inline uint64_t *vt_chunk_limit(struct vt_chunk *c) { return vt_chunk_end(c) - VT_LIMIT_WORDS; }
+static inline uint64_t *vt_chunk_limit(struct vt_chunk *c)
+{
+    const uint32_t bytes = vt_process.set.mode == VT_MODE_PROFILE ? VT_PROFILE_EVENTS : VT_CHUNK_SIZE;
+    return (uint64_t *)((char *)c + bytes) - VT_LIMIT_WORDS;
+}
 static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }
 static inline uint32_t vt_chunk_used(const struct vt_chunk *c)
 {

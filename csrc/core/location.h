@@ -107,11 +107,12 @@ struct vt_profile {
     uint32_t mask, filled, full; /* mask: size of the index less 1; full: 1 if no further row fits */
     uint32_t depth, beyond, nteams; /* number of open calls with a row, without a row, and of teams */
     int writes; /* 1: the last blocking I/O operation writes */
-    struct vt_profile_row *stack[VT_PROFILE_DEPTH + 1]; /* of the open calls; above `depth` the last ones */
     uint64_t beyond_whats[VT_PROFILE_BEYOND];
     struct vt_profile_team teams[VT_PROFILE_TEAMS];
     uint32_t sequence, nkept; /* kept: the open calls of a table that is lost with its buffer */
     struct vt_profile_row *kept;
+    /* of the open calls; above `depth` the last ones. Last, since most threads use only its begin */
+    struct vt_profile_row *stack[VT_PROFILE_DEPTH + 1];
 };
 
 /* The thinning of a location (VT_BUDGET). Lengths of calls are in bits: a call of n bits takes less than 2^n ticks. */

@@ -66,7 +66,7 @@ void vt_overhead_start(void)
     for (int i = 0; i < ROUNDS; i++) {
         struct vt_write_cursor p = {.cursor = vt_chunk_words(c), .last = vt_now()};
         const uint64_t begin = vt_clock_ns(CLOCK_MONOTONIC_RAW);
-        while (p.cursor < vt_chunk_limit(c)) record_one(&p);
+        while (p.cursor < vt_chunk_end(c)) record_one(&p);
         const double ns = (double)(vt_clock_ns(CLOCK_MONOTONIC_RAW) - begin) / VT_CHUNK_WORDS;
         if (!i || ns < word_ns) word_ns = ns;
     }

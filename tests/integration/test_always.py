@@ -19,7 +19,9 @@ from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import vtrace
 from support.tools import ROOT, call, command, environment, need
+from vtrace.commands import job_file
 from vtrace.io.packed.job_row import read_job
+from vtrace.wrappers.launch.always import RUNNING
 
 LIMIT = 300
 """Seconds until a job's file must be there: the writer is nice, and the machine may be busy."""
@@ -241,8 +243,8 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
-    """80 programs killed after any time, also before they begin: each ends by the signal, says nothing, and leaves a
-    file that can be read, or none; and no local files."""
+    """80 programs killed or interrupted after any time, also before they begin: each ends by the signal, says nothing,
+    and leaves a file that can be read, or none; and no local files."""
     compiled(tmp_path, FOREVER, *CALLS)
     chance, jobs = random.Random(1), tmp_path / "jobs"
     jobs.mkdir()
@@ -251,8 +253,9 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
             words_of("./p"), cwd=tmp_path, env=of_jobs(jobs), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         time.sleep(0.15 * chance.random())
-        process.kill()
-        assert (process.communicate(timeout=LIMIT)[0], process.returncode) == (b"", -signal.SIGKILL)
+        number = chance.choice((signal.SIGKILL, signal.SIGINT))
+        process.send_signal(number)
+        assert (process.communicate(timeout=LIMIT)[0], process.returncode) == (b"", -number)
     call(words_of("true"), tmp_path, {"VT_ALWAYS_DIR": str(jobs)})  # writes what killed starts have left
     rows = [read_job(file) for file in written(jobs)]
     assert {row["program"] for row in rows if row} == {"p", "true"}
@@ -304,6 +307,18 @@ def test_a_failure_while_unifying(tmp_path: Path) -> None:
     assert not written(tmp_path / "jobs")
     assert [path.name for path in (tmp_path / "jobs").iterdir()] == [f"errors-{os.geteuid()}.log"]
     assert log_of(tmp_path / "jobs").count("\n") == 1
+
+
+def test_a_failure_without_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has the name of the exception."""
+    (tmp_path / f"p-20261130T000000Z-n-1{RUNNING}").mkdir()
+
+    def fail(*_: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(job_file, "_unify", fail)
+    job_file.write(str(tmp_path / f"p-20261130T000000Z-n-1{RUNNING}"), 1.0)
+    assert log_of(tmp_path).endswith(" p-20261130T000000Z-n-1: MemoryError\n")
 
 
 @pytest.mark.parametrize("option", ["--view", "--unify", "--packed", "-v", "--sample", "--force", "--repeat-groups"])

@@ -374,6 +374,16 @@ def test_the_memory_of_a_process(build: Builder, tmp_path: Path) -> None:
     assert buffer.stat().st_size <= 10 << 20
 
 
+def test_the_memory_of_64_threads(build: Builder, tmp_path: Path) -> None:
+    """10 MiB more than without vtrace."""
+    kib = []
+    for plain in (True, False):
+        program = build("at_once.c", flags=("-O1", "-pthread"), plain=plain)
+        done = run(program, tmp_path, "64", "20000", env={"VT_MODE": "PROFILE"})
+        kib.append(int(done.stdout.split()[1]))
+    assert kib[1] - kib[0] <= 10 << 10
+
+
 def test_dump(build: Builder, tmp_path: Path) -> None:
     """vtrace dump shows the rows of the profile, and of a killed process also the records that they lack."""
     run(build("counted.c", flags=FLAGS), tmp_path, "end", "100", env={"VT_MODE": "PROFILE"})

@@ -323,3 +323,14 @@ def test_a_rank_below_a_shell_is_missing(build: Builder, tmp_path: Path) -> None
     done = unify(tmp_path, "below", check=False)
     assert (done.returncode, "rank 1 of 3" in done.stderr) == (1, True)
     assert "no local files of rank 1 of 3" in unify(tmp_path, "below", "--partial").stderr
+
+
+@pytest.mark.parametrize("option", ["--no-unify", "--unify", "--always"])
+def test_ignored_sigchld(tmp_path: Path, option: str) -> None:
+    """vtrace run sees the end of its children, and the program ignores the signal as without vtrace."""
+    words = ["env", "--ignore-signal=CHLD"]
+    program = ["grep", "SigIgn", "/proc/self/status"]
+    env = {"VT_ALWAYS_DIR": str(tmp_path), "VT_UNIFY": ""}
+    done = call([*words, *command("vtrace"), "run", "--io", option, *program], tmp_path, env)
+    assert done.stdout == call([*words, *program], tmp_path).stdout
+    assert not list(tmp_path.glob("errors-*.log"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* at_once THREADS CALLS: all threads begin at once, each -> work CALLS; then main prints the MiB of the buffer's file, before
-   the threads end. */
+/* at_once THREADS CALLS: all threads begin at once, each -> work CALLS; then main prints the MiB of the buffer's file and the
+   KiB of memory that the process has, before the threads end. */
 #include <glob.h>
 #include "program.h"
 
@@ -19,6 +19,15 @@ static QUIET void *run(void *unused)
     return unused;
 }
 
+static QUIET long resident(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*d %ld", &pages) != 1) exit(3);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 QUIET int main(int argc, char **argv)
 {
     int n = argc == 3 ? atoi(argv[1]) : 0;
@@ -35,7 +44,7 @@ QUIET int main(int argc, char **argv)
     pthread_barrier_wait(&together);
     pthread_barrier_wait(&together);
     if (!glob("*.buffer", 0, NULL, &found)) stat(found.gl_pathv[0], &file);
-    printf("%ld\n", (long)(file.st_size >> 20));
+    printf("%ld %ld\n", (long)(file.st_size >> 20), resident());
     pthread_barrier_wait(&together);
     for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
     return 0;

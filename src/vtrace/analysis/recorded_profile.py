@@ -15,9 +15,9 @@ from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.ids import IdRows
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.profile_columns import STORED, restored
 
 _TIMES, _COUNTS = ("inclusive", "exclusive", "min", "max"), ("calls", "out", "in")
-_COLUMNS = ("location", "path", "parent", "region", *_COUNTS, *_TIMES, "deviations")
 
 
 class RecordedProfile:
@@ -29,16 +29,17 @@ class RecordedProfile:
         """properties: of the archive, by their full names. ids: those of the locations and of the regions. table: its
         name and version. Raises FormatError if the table is missing or damaged."""
         found = sidecar.read(anchor.parent, *table, sidecar.identity(anchor, properties))
-        if found is None or not all(name in found.columns for name in _COLUMNS):
+        if found is None or not all(name in found.columns for name in STORED):
             raise FormatError(f"{anchor.parent}: the table of the profile is missing or damaged")
-        columns = {name: found.columns[name].astype(np.uint64) for name in (*_COUNTS, *_TIMES)}
+        given = restored(found.columns)
+        columns = {name: given[name].astype(np.uint64) for name in (*_COUNTS, *_TIMES)}
         columns = {name: np.minimum(values, np.uint64(LATEST)).astype(np.int64) for name, values in columns.items()}
-        columns["deviations"] = found.columns["deviations"].astype(np.float64)
+        columns["deviations"] = given["deviations"].astype(np.float64)
         for name in ("path", "parent"):
-            columns[name] = found.columns[name].astype(np.int64)
-        region = found.columns["region"].astype(np.uint64)
+            columns[name] = given[name].astype(np.int64)
+        region = given["region"].astype(np.uint64)
         columns["region"] = np.where(region == UNDEFINED, -1, ids["regions"].rows(region))
-        rows = ids["locations"].rows(found.columns["location"].astype(np.uint64))
+        rows = ids["locations"].rows(given["location"].astype(np.uint64))
         bounds = [*np.flatnonzero(np.diff(rows, prepend=-2)).tolist(), len(rows)]
         made = Table(columns)
         self.locations = {int(rows[a]): made.take(np.arange(a, b)) for a, b in pairwise(bounds)}

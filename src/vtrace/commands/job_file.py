@@ -66,7 +66,7 @@ def _write(job: Path, wall: float | None) -> None:
     except NoFilesError:
         pass  # the program has left vtrace out, or could not be started
     except BaseException as error:  # whatever it is, the local files must not fill the disk
-        note(job.parent, f"{job.stem}: {error or type(error).__name__}")
+        note(job.parent, f"{job.stem}: {str(error) or type(error).__name__}")
     finally:
         shutil.rmtree(ending, ignore_errors=True)
 

@@ -46,10 +46,10 @@ BLOCKED = "blocked", 1
 analysis/processor_waits.py)."""
 LONG_CALLS = "long_calls", 1
 """Name and version of the table of the places of long calls (unify/account/account.py, analysis/long_calls.py)."""
-PROFILE = "profile", 1
-"""Name and version of the table of call paths of a run with VT_MODE=PROFILE (unify/account/account.py,
+PROFILE = "profile", 2
+"""Name and version of the table of call paths of a run with VT_MODE=PROFILE (profile_columns.py,
 analysis/recorded_profile.py)."""
-COUNTED = "counted", 1
+COUNTED = "counted", 2
 """Name and version of the table of the calls that are not among the events (VT_BUDGET), in the same form."""
 PYTHON = "python "
 """The beginning of a call in the sites of this table that is a function of Python, whose file may have any name."""

@@ -14,7 +14,7 @@ from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.repair_kernel import Repaired
-from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar import profile_columns, sidecar
 from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
 from vtrace.unify.account.clock_facts import accuracy, clock_table
@@ -112,7 +112,7 @@ def long_calls_table(rows: Sequence[CoverageRow]) -> SidecarTable:
 def profile_table(profiles: Sequence[tuple[int, Array | None]]) -> SidecarTable:
     """Returns the call paths of locations (model/profiles.py)."""
     found = [(id, profile) for id, profile in profiles if profile is not None]
-    return SidecarTable(_columns(found, PROFILE.names or ()))
+    return SidecarTable(profile_columns.stored(_columns(found, PROFILE.names or ())))
 
 
 def _columns(found: Sequence[tuple[int, Array]], names: Sequence[str]) -> dict[str, Array]:

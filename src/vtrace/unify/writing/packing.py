@@ -17,6 +17,7 @@ from vtrace.io.common.schema import declare, library
 from vtrace.io.local import records
 from vtrace.io.local.index import CHUNK_FORM, SHORTEST_HEAD
 from vtrace.io.local.local_files import Stream
+from vtrace.io.local.maps import Maps
 from vtrace.io.local.starts import Starts
 from vtrace.io.packed import container
 from vtrace.io.packed.container import HEAP, LOCATION, Index, NewPart, Plan
@@ -29,6 +30,9 @@ _OWN = ".part"
 """Ending of the files in which ranks leave the blocks of their processes."""
 _AT_ONCE = 1024
 """The number of blocks to pack at once."""
+_KNOTS = np.array([0, 1], np.uint64)
+_NO_EVENTS = ProcessPart(common=Maps(knot_ticks=_KNOTS, knot_ns=_KNOTS, unknown_region=0))
+"""The tables of a process without events, as of VT_MODE=PROFILE: nothing reads them."""
 declare(library(), {"vt_kernel_pack": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p])})
 
 
@@ -87,14 +91,16 @@ def _write_process(file: IO[bytes], process: Process, starts: Mapping[int, Start
         locations.append((id, number, place, sampled))
     if process.place.heap is not None:
         locations.append((process.place.heap, HEAP, _Place(0, 0), _Place(0, 0)))
-    data = ProcessPart(
+    part = ProcessPart(
         common=maps.common,
         samples=maps.samples,
         contexts=maps.contexts,
         user_peers=maps.user_peers,
         starts={number: starts[id] for number, id in process.locations.items() if number in offsets},
         offsets=offsets,
-    ).data()
+    )
+    has_events = any(place.stored for _, _, *places in locations for place in places)
+    data = part.data() if has_events else _NO_EVENTS.data()
     at = file.tell()
     file.write(data)
     return _Packed(rank, _Place(at, len(data)), locations, records.checksum(0, data))
@@ -150,10 +156,14 @@ def _join(processes: Mapping[int, _Packed], directory: Path, heap_class: int, sa
     files = {str(path.relative_to(directory)): plan.pack(path.read_bytes()) for path in paths}
     ordered = [one for _, one in sorted(processes.items())]
     sources = [directory / f"{one.rank}{_OWN}" for one in ordered]
+    known: dict[tuple[int, int], container.Part] = {}  # equal tables are written once
     tables = []
     for one, source in zip(ordered, sources, strict=True):
-        at = plan.add(NewPart(one.part.stored, source=(source, one.part.at)))
-        tables.append(container.Part(at, one.part.stored, one.checksum))
+        key = one.part.stored, one.checksum
+        if key not in known:
+            at = plan.add(NewPart(one.part.stored, source=(source, one.part.at)))
+            known[key] = container.Part(at, *key)
+        tables.append(known[key])
     rows = []
     for process, (one, source) in enumerate(zip(ordered, sources, strict=True)):
         for id, number, *places in one.locations:

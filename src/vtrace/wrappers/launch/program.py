@@ -9,6 +9,7 @@ import os
 import stat
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 
 from vtrace.errors import VtraceError
 
@@ -220,7 +221,8 @@ def ask(words: list[str], environ: Mapping[str, str]) -> tuple[str, str]:
     # Reading one pipe after the other is safe: standard error is far smaller than a pipe.
     texts = [_read(read).decode(errors="replace") for read, _ in ends]
     if pid:
-        os.waitpid(pid, 0)
+        with suppress(ChildProcessError):  # SIGCHLD is ignored
+            os.waitpid(pid, 0)
     return texts[0], texts[1]
 
 

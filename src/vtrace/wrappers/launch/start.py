@@ -229,11 +229,14 @@ def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
 
     passed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
+    # The kernel neither keeps nor tells the end of children whose parent ignores SIGCHLD.
+    inherited = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Not posix_spawn: glibc lets the program ignore the signals 32 and 33 then.
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         try:
+            signal.signal(signal.SIGCHLD, inherited)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             become(made, environ)
         except NoProgramError as error:
