@@ -315,7 +315,9 @@ void vt_limits_clear(void)
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL);
+        if (!l) continue;
+        VT_SET(l->limit, NULL);
+        for (uint32_t c = 0; c < VT_COUNT_CHUNKS; c++) VT_SET(l->counts[c], NULL);
     }
 }
 

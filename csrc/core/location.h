@@ -23,6 +23,7 @@
 #define VT_LONG_CALLS 64u /* entries for the long calls of a location */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
+#define VT_COUNT_CHUNKS 6u /* of a location, for the calls of functions that are left out */
 #define VT_NO_THREAD 0u /* kernel id of a lane */
 #define VT_STEP 6u /* chunks that a location writes in a step: 0.5 to 1.5 ms; with 4, cold caches cost 2 % more */
 
@@ -188,6 +189,7 @@ struct vt_location {
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
+    char *counts[VT_COUNT_CHUNKS]; /* call_counts.c: the chunks where calls are counted now; NULL: not known */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
     uintptr_t stack_low; /* the thread's own stack is known from here to its end; 0: unknown (frames.c) */
 
@@ -261,6 +263,7 @@ struct vt_location {
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
     struct vt_keep *keep; /* keep.c; NULL: none yet */
     struct vt_overhead overhead; /* overhead.c */
+    struct vt_chunk *count_chunks[VT_COUNT_CHUNKS]; /* call_counts.c; NULL: none yet */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -294,8 +297,8 @@ void vt_location_create_buffer(void);
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
-/* Clears the limits of all locations: their next events take the slow path, which loads vt_process.off and .full and the
-   requests of the flight recorder. Call it after the store of these: the fence in this function and that in vt_stay_off
+/* Clears the limits of all locations, and their pointers to counts: their next events take the slow path, which loads
+   vt_process.off and .full and the requests of the flight recorder. Call it after the store of these: the fence in this function and that in vt_stay_off
    keep a processor with weaker order (aarch64) from showing the limit before the store. */
 void vt_limits_clear(void);
 /* Called after vt_put_record: keeps the slow path in use if another thread has just requested it. */
@@ -387,6 +390,8 @@ uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 struct vt_profile *vt_profile_of(struct vt_location *l);
 /* Returns the row of a region called from the path `parent`, a new one if need be; NULL: the table is full. */
 struct vt_profile_row *vt_profile_row(struct vt_location *l, const struct vt_profile_row *parent, uint64_t what);
+/* Returns a further chunk for rows, of which the caller takes care; NULL: no memory. */
+struct vt_chunk *vt_profile_chunk(struct vt_location *l, struct vt_profile *t);
 /* Before the buffer is replaced: the open calls continue in a new table. */
 void vt_profile_keep(struct vt_location *l);
 
@@ -470,6 +475,37 @@ void vt_overhead_worked(struct vt_location *l);
 /* Returns 1 if the calling thread has to switch functions, and then to call vt_overhead_done. */
 int vt_overhead_take(struct vt_left_out *taken);
 void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
+
+/* ---- call_counts.c: the calls of functions that are left out ---- */
+
+#define VT_COUNTED_MOST (VT_COUNT_CHUNKS * (uint32_t)VT_PROFILE_ROWS) /* functions */
+/* The place in its chunk of the number of calls of function `number`; each call adds 2. */
+#define VT_COUNTED_AT(number)                                                                                          \
+    (VT_CHUNK_DATA + (number) % VT_PROFILE_ROWS * sizeof(struct vt_profile_row) +                                      \
+     offsetof(struct vt_profile_row, turns))
+
+/* Returns the number of a function whose calls are counted from now on, for the thread that switches functions;
+   VT_COUNTED_MOST: there is no room. Call vt_limits_clear afterwards. */
+uint32_t vt_counts_add(uint32_t offset);
+/* Counts a call. Returns 0 if the location does not know where: call vt_counts_open, and this function again. */
+int vt_counts_call(struct vt_location *l, uint32_t number);
+void vt_counts_open(struct vt_location *l);
+/* Returns the ns that a stub takes to count a call, and counts none. l: of the calling thread. */
+double vt_counts_measure(struct vt_location *l, uint32_t number, void (*stub)(void));
+
+/* The code of the stubs (funwrap/count_stubs.c): addresses of areas of VT_STUB_BYTES; 0: none. */
+#define VT_STUB_AREAS 16u
+#define VT_STUB_BYTES 65536u
+extern uintptr_t vt_stub_areas[VT_STUB_AREAS];
+static inline VT_GENERAL_REGISTERS int vt_is_stub(uintptr_t code)
+{
+    for (uint32_t i = 0; i < VT_STUB_AREAS; i++) {
+        const uintptr_t area = VT_READ(vt_stub_areas[i]);
+        if (!area) return 0;
+        if (code - area < VT_STUB_BYTES) return 1;
+    }
+    return 0;
+}
 
 /* ---- thin.c: takes calls out of a chunk, and counts them in the profile ---- */
 
