@@ -92,6 +92,21 @@ def test_unaligned_functions(build: Builder, tmp_path: Path, compiler: str) -> N
     assert_left_out(program, tmp_path, "nested", 10_000, 10_000_000)
 
 
+@pytest.mark.parametrize("counts", ["exact", "sampled"])
+def test_choice_as_filter(program: Path, tmp_path: Path, counts: str) -> None:
+    run(program, tmp_path, "storm", "10000", env={**BOUND, "VT_BUDGET_COUNTS": counts})
+    archive = unified(tmp_path, program)
+    lines = vtrace(tmp_path, "score", archive, "--budget", "-o", "chosen.filter").stdout
+    assert "next: run with VT_FILTER_SPEC=chosen.filter" in lines
+    rules = (tmp_path / "chosen.filter").read_text().splitlines()
+    assert "tiny -- 0" in rules
+    assert "main -- 0" not in rules
+    run(program, tmp_path, "storm", "10", env={"VT_FILTER_SPEC": "chosen.filter", "VT_FILE_PREFIX": "filtered"})
+    assert "tiny" not in by_name(calls(unified(tmp_path, program, "filtered")))
+    done = vtrace(tmp_path, "score", "filtered.trace", "--budget", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
 def test_depth(program: Path, tmp_path: Path) -> None:
     """A function counts at any depth, so none is counted where VT_MAX_STACK_DEPTH leaves out calls."""
     run(program, tmp_path, "nested", "10000", env={**BOUND, "VT_MAX_STACK_DEPTH": "6"})

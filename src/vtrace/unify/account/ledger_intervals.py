@@ -241,6 +241,11 @@ def left_out_functions(process: Process) -> int:
     return len({*named}) + sum(change.functions for change in changes) - len(named)
 
 
+def left_out_names(process: Process) -> tuple[str, ...]:
+    """Returns the names of these functions, as far as they are known."""
+    return tuple(sorted({name for change in function_changes(process) for name in change.names}))
+
+
 def _left_out_functions(process: Process) -> Iterator[Gap]:
     """Yields intervals for the functions that the process leaves out, since recording took too much time, and for
     the time after that in which it still takes too much."""
