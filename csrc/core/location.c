@@ -76,7 +76,7 @@ void vt_location_mend(struct vt_location *l)
 
 void vt_chunk_finish(struct vt_location *l)
 {
-    if (*vt_process.set.iteration && l->chunk) vt_thin_last(l);
+    if (vt_keep_looks() && l->chunk) vt_thin_last(l);
     struct vt_chunk *c = l->chunk;
     VT_SET(l->limit, NULL);
     VT_SET(l->chunk, NULL);

@@ -158,6 +158,9 @@ struct vt_keep {
     uint64_t ended, slower; /* number of iterations with a duration, and of those from class `slow` on */
     uint64_t fires,
         fired; /* number of times that VT_TRIGGER has fired; the iteration that is still to be told, 0: none */
+    /* VT_TRIGGER='mpi wait > N %', in ticks: time in MPI since `since`; begin of the open MPI call; a second */
+    uint64_t mpi_ticks, mpi_entered, since, second;
+    uint32_t mpi_depth, is_above, part; /* open MPI calls; 1: the last part was above N %; the part to tell, in % */
     uint32_t durations[VT_KEEP_STEPS];
     uint8_t fates[VT_CHUNK_WORDS / 2 +
                   2]; /* enum vt_fate: of the iteration at `start`, and of those that begin in the chunk */
@@ -431,7 +434,12 @@ int vt_budget_knows_blocks(void);
 /* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
 void vt_budget_choose(struct vt_thin *t, uint64_t now);
 
-/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP), or for which the ring is written (VT_TRIGGER) ---- */
+/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP) ---- */
+
+/* Returns 1 if full chunks are walked for VT_KEEP or VT_TRIGGER. */
+static inline int vt_keep_looks(void) { return *vt_process.set.iteration || *vt_process.set.trigger; }
+/* Returns the median duration of the iterations; requires k->slow. */
+uint64_t vt_keep_median(const struct vt_keep *k);
 
 /* Returns 1 for the name of the region whose calls are iterations. */
 int vt_keep_is_name(const char *name);
@@ -450,10 +458,20 @@ void vt_keep_next_chunk(struct vt_keep *k, struct vt_chunk *c);
 void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
 /* Returns the number of full chunks before those that are held or to be thinned; UINT32_MAX: all chunks may be written. */
 uint32_t vt_keep_ready(struct vt_location *l);
-/* Writes a marker for the iteration for which the trigger has just fired. Requires that l->busy is set. */
-void vt_keep_tell_trigger(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
+
+/* ---- trigger.c: when the ring is written (VT_TRIGGER) ---- */
+
+/* Notes the paradigm of a new region. */
+void vt_trigger_region(uint32_t id, uint8_t paradigm);
+/* In the walk over records: a call begins or ends, an iteration begins or ends, the walk ends. now: ticks. */
+void vt_trigger_call(struct vt_keep *k, uint64_t region, int enters, uint64_t now);
+void vt_trigger_begins(struct vt_keep *k, uint64_t now);
+void vt_trigger_ends(struct vt_keep *k, uint64_t number, uint64_t ticks, uint64_t now);
+void vt_trigger_walked(struct vt_keep *k, uint64_t now);
+/* Writes a marker for the iteration or second for which the trigger has just fired. Requires that l->busy is set. */
+void vt_trigger_tell(struct vt_location *l);
 
 /* ---- overhead.c: the part of a thread's time that recording may take (VT_BUDGET=...,N%) ---- */
 

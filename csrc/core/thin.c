@@ -258,7 +258,9 @@ static void call_record(struct pass *p, enum vt_stack_effect effect, const uint6
     uint64_t region = VT_WHAT(VT_K_ENTER, 0, VT_ID(what));
     if (what & VT_FUNCTION) region = what & ~VT_FUNCTION_LEAVE;
     if (effect == VT_STACK_ENTER_ADDRESS || effect == VT_STACK_LEAVE_ADDRESS) region = w[1] | VT_OPEN_ADDRESS;
-    if (effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS) {
+    const int enters = effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS;
+    if (p->keep && !p->to && p->in >= p->keep->seen) vt_trigger_call(p->keep, region, enters, p->now);
+    if (enters) {
         const int begins = p->keep && !p->iteration.at && p->t->depth < VT_THIN_DEPTH && vt_keep_is_iteration(region);
         begin_call(p, region, words);
         keep(p, w, words);
@@ -339,6 +341,7 @@ static void look(struct vt_location *l, struct vt_chunk *c)
     if (!k) return;
     k->changed |= p.earlier.at && k->fates[p.earlier.index] == VT_LEFT_OUT;
     vt_keep_judged(k, &p.iteration, p.now);
+    vt_trigger_walked(k, p.now);
     void_mark(l, c);
 }
 
