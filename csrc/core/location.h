@@ -122,6 +122,8 @@ struct vt_thin_call {
     uint64_t what, entered, before; /* before: time of the record before the call */
     struct vt_profile_row *row; /* NULL: not looked up yet */
     uint32_t at, words, stays; /* at: its first word in the thinned chunk; stays: 1 if it is never thinned */
+    uint32_t writes; /* 1: its operation on a file writes */
+    uint64_t out, in; /* as in struct vt_profile_row */
 };
 struct vt_thin {
     uint32_t bits, told; /* calls of at most so many bits are only counted, 0: none; the value of the last record */
