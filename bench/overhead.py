@@ -15,7 +15,8 @@ PROGRAMS = HERE.parent / "tests" / "programs"
 STORMS, TURNS = "300000", 1_500_000
 MESH = ("16", "150", "50")
 """Side, steps and iterations: about 3 s."""
-BOUND = {"VT_BUDGET": "20M,5%"}
+BOUND = {"VT_BUDGET": "20M,5%", "VT_BUDGET_COUNTS": "sampled"}
+EXACT = {"VT_BUDGET": "20M,5%", "VT_BUDGET_COUNTS": "exact"}
 MOST = 1.07
 EVENTS = TURNS * 2 * (1 + 4 + 16)
 """Of budget.c: turn calls 4 times middle, which calls 4 times tiny."""
@@ -58,15 +59,19 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     storms: list[tuple[float, float]] = []
     meshes: list[tuple[float, float]] = []
     counted: list[float] = []
+    counts: list[float] = []
     for _ in range(repetitions):
         plain, bound = (_cpu(work, f"./{name}", "storm", STORMS, **BOUND)[1] for name in ("overhead_plain", "overhead"))
         storms.append((float(plain), float(bound)))
+        exact = _cpu(work, "./overhead", "storm", STORMS, **EXACT)[1]
+        counts.append(float(exact) - float(plain))
         plain_mesh, bound_mesh = (_cpu(work, f"./{name}", *MESH, **BOUND)[0] for name in ("mesh_plain", "mesh"))
         meshes.append((plain_mesh, bound_mesh))
         # the program's own time is as long as that of few events
         counted.append(_cpu(work, "./budget", "nested", str(TURNS), VT_BUDGET="2M")[0] / EVENTS * 1e9)
     return [
-        against_floor("call of a 5-ns function that VT_BUDGET=20M,5% leaves out, later half, CPU", storms, MOST),
+        against_floor("5-ns function that VT_BUDGET=20M,5% leaves out, sampled counts, later half, CPU", storms, MOST),
+        at_most("count of such a call, VT_BUDGET_COUNTS=exact, CPU", "ns", counts, 2),
         against_floor("mesh, g++ -O0: VT_BUDGET=20M,5%, all of the run, CPU", meshes, MOST, unit="s"),
         at_most("event of calls that are only counted, VT_BUDGET=2M, with the program, CPU", "ns", counted, 30),
     ]

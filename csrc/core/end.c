@@ -283,7 +283,7 @@ static const char *force_for(const char *prefix)
 static void say_iterations(void)
 {
     uint64_t all = 0, left_out = 0, fires = 0;
-    if (!*vt_process.set.iteration) return;
+    if (!vt_keep_looks()) return;
     for (uint32_t i = 0; i < atomic_load(&vt_process.locations) && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         const struct vt_keep *k = l ? VT_READ(l->keep) : NULL;
@@ -291,7 +291,8 @@ static void say_iterations(void)
         left_out += k ? VT_READ(k->left_out) : 0;
         fires += k ? VT_READ(k->fires) : 0;
     }
-    if (all && *vt_process.set.trigger)
+    if (!*vt_process.set.iteration) vt_say(1, "VT_TRIGGER fired %llu times on rank 0", (unsigned long long)fires);
+    else if (all && *vt_process.set.trigger)
         vt_say(1, "VT_TRIGGER fired for %llu of %llu iterations of rank 0", (unsigned long long)fires,
                (unsigned long long)all);
     else if (all)

@@ -3,9 +3,7 @@
    VT_ITERATION. It stays by its number on its thread (first:N, every:N), or by its duration against those before on this
    thread (slowest:P%). thin.c takes the calls in all other iterations out of a full chunk, and counts them. Only the end
    of an iteration may tell that it stays: until then its chunks are held, and are written last. If they fill the buffer,
-   the iteration stays.
-   VT_TRIGGER: the flight recorder writes all records when an iteration takes longer than a multiple of the median of those
-   before on its thread. */
+   the iteration stays. trigger.c has VT_TRIGGER, which needs the same durations. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "location.h"
@@ -42,7 +40,7 @@ int vt_keep_is_iteration(uint64_t what)
 struct vt_keep *vt_keep_of(struct vt_location *l)
 {
     const struct vt_settings *set = &vt_process.set;
-    if (l->keep || !*set->iteration) return l->keep;
+    if (l->keep || !vt_keep_looks()) return l->keep;
     struct vt_keep *k = vt_pages_wiped(sizeof *k);
     if (!k) return NULL;
     if (*set->trigger) vt_setting_trigger(set->trigger, &k->rules);
@@ -59,9 +57,9 @@ static uint32_t step_of(uint64_t ticks)
     return (above + 1) * STEPS + (uint32_t)(ticks >> above) % STEPS;
 }
 
-/* The shortest duration of a class. */
-static uint64_t shortest(uint32_t step)
+uint64_t vt_keep_median(const struct vt_keep *k)
 {
+    const uint32_t step = k->slow - 1;
     return step < STEPS ? step : (uint64_t)(STEPS + step % STEPS) << (step / STEPS - 1);
 }
 
@@ -84,38 +82,6 @@ static void add_duration(struct vt_keep *k, uint64_t ticks)
     while (k->slow && are_few(k, k->slower + k->durations[k->slow - 1])) k->slower += k->durations[--k->slow];
 }
 
-/* ---- The trigger ---- */
-
-#define LEAST 10u /* iterations before the first one that may take long */
-
-static void see_trigger(struct vt_keep *k, const struct vt_iteration *i, uint64_t ticks)
-{
-    if (!k->slow || k->ended < LEAST) return;
-    const double median = (double)shortest(k->slow - 1), times = (double)ticks / (median ? median : 1);
-    if (times * 10000 <= (double)k->rules.longer) return;
-    if (!k->fired) k->fired = i->number;
-    VT_SET(k->fires, k->fires + 1);
-    vt_ring_ask();
-}
-
-void vt_keep_tell_trigger(struct vt_location *l)
-{
-    char words[200];
-    struct vt_keep *k = l->keep;
-    if (!k || !k->fired) return;
-    struct vt_text t = vt_text_into(words, sizeof words);
-    vt_text_add(&t, "VT_TRIGGER: long iteration ");
-    vt_text_dec(&t, k->fired);
-    vt_text_add(&t, " of ", vt_process.set.iteration);
-    k->fired = 0;
-    const uint32_t marker = (uint32_t)vt_new_id(VT_ID_MARKER), text = (uint32_t)vt_new_id(VT_ID_TEXT);
-    if (!marker || !text) return;
-    vt_define_at(l, VT_D_MARKER, vt_number(marker), vt_string("trigger"), vt_number(VT_MARKER_HINT));
-    vt_define_at(l, VT_D_TEXT, vt_number(text), vt_string(words));
-    const uint64_t record[2] = {VT_HEAD(VT_K_MARKER, 1, marker), text};
-    vt_put_record(l, record, 2, vt_now());
-}
-
 /* ---- The fate of an iteration ---- */
 
 static void decide(struct vt_keep *k, uint32_t index, enum vt_fate fate)
@@ -130,8 +96,10 @@ void vt_keep_begins(struct vt_keep *k, const struct vt_iteration *i)
     const struct vt_keep_rules *r = &k->rules;
     if (k->fates[i->index] != VT_UNDECIDED) return;
     VT_SET(k->iterations, i->number);
-    if (r->longer) decide(k, i->index, VT_KEPT);
-    else if (i->number <= r->first || (r->every && i->number % r->every == 0)) decide(k, i->index, VT_KEPT);
+    if (*vt_process.set.trigger) {
+        decide(k, i->index, VT_KEPT);
+        vt_trigger_begins(k, i->entered);
+    } else if (i->number <= r->first || (r->every && i->number % r->every == 0)) decide(k, i->index, VT_KEPT);
     else if (!r->slowest) decide(k, i->index, VT_LEFT_OUT);
 }
 
@@ -140,7 +108,7 @@ void vt_keep_ends(struct vt_keep *k, const struct vt_iteration *i, uint64_t now)
     const uint64_t ticks = now - i->entered;
     if (k->fates[i->index] == VT_UNDECIDED) decide(k, i->index, is_slow(k, ticks) ? VT_KEPT : VT_LEFT_OUT);
     if (!i->index && k->fates[0] == VT_KEPT) k->held = NULL;
-    if (k->rules.longer) see_trigger(k, i, ticks);
+    if (*vt_process.set.trigger) vt_trigger_ends(k, i->number, ticks, now);
     if (k->rules.slowest) add_duration(k, ticks);
 }
 
@@ -191,7 +159,7 @@ void vt_keep_define(struct vt_location *l)
 {
     char key[32], value[48];
     const struct vt_keep *k = l->keep;
-    if (!k || k->rules.longer) return;
+    if (!k || *vt_process.set.trigger) return;
     struct vt_text t = vt_text_into(key, sizeof key);
     vt_text_add(&t, "iterations.");
     vt_text_dec(&t, l->number);

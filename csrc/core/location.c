@@ -76,7 +76,7 @@ void vt_location_mend(struct vt_location *l)
 
 void vt_chunk_finish(struct vt_location *l)
 {
-    if (*vt_process.set.iteration && l->chunk) vt_thin_last(l);
+    if (vt_keep_looks() && l->chunk) vt_thin_last(l);
     struct vt_chunk *c = l->chunk;
     VT_SET(l->limit, NULL);
     VT_SET(l->chunk, NULL);
@@ -315,7 +315,9 @@ void vt_limits_clear(void)
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL);
+        if (!l) continue;
+        VT_SET(l->limit, NULL);
+        for (uint32_t c = 0; c < VT_COUNT_CHUNKS; c++) VT_SET(l->counts[c], NULL);
     }
 }
 

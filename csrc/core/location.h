@@ -23,6 +23,7 @@
 #define VT_LONG_CALLS 64u /* entries for the long calls of a location */
 #define VT_MISSED 128u /* maximum number of open regions that are entered when recording is switched on */
 #define VT_CODE_UNKNOWN 0xffffffffu
+#define VT_COUNT_CHUNKS 6u /* of a location, for the calls of functions that are left out */
 #define VT_NO_THREAD 0u /* kernel id of a lane */
 #define VT_STEP 6u /* chunks that a location writes in a step: 0.5 to 1.5 ms; with 4, cold caches cost 2 % more */
 
@@ -122,6 +123,8 @@ struct vt_thin_call {
     uint64_t what, entered, before; /* before: time of the record before the call */
     struct vt_profile_row *row; /* NULL: not looked up yet */
     uint32_t at, words, stays; /* at: its first word in the thinned chunk; stays: 1 if it is never thinned */
+    uint32_t writes; /* 1: its operation on a file writes */
+    uint64_t out, in; /* as in struct vt_profile_row */
 };
 struct vt_thin {
     uint32_t bits, told; /* calls of at most so many bits are only counted, 0: none; the value of the last record */
@@ -158,6 +161,9 @@ struct vt_keep {
     uint64_t ended, slower; /* number of iterations with a duration, and of those from class `slow` on */
     uint64_t fires,
         fired; /* number of times that VT_TRIGGER has fired; the iteration that is still to be told, 0: none */
+    /* VT_TRIGGER='mpi wait > N %', in ticks: time in MPI since `since`; begin of the open MPI call; a second */
+    uint64_t mpi_ticks, mpi_entered, since, second;
+    uint32_t mpi_depth, is_above, part; /* open MPI calls; 1: the last part was above N %; the part to tell, in % */
     uint32_t durations[VT_KEEP_STEPS];
     uint8_t fates[VT_CHUNK_WORDS / 2 +
                   2]; /* enum vt_fate: of the iteration at `start`, and of those that begin in the chunk */
@@ -189,6 +195,7 @@ struct vt_location {
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
+    char *counts[VT_COUNT_CHUNKS]; /* call_counts.c: the chunks where calls are counted now; NULL: not known */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
     uintptr_t stack_low; /* the thread's own stack is known from here to its end; 0: unknown (frames.c) */
 
@@ -262,6 +269,7 @@ struct vt_location {
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
     struct vt_keep *keep; /* keep.c; NULL: none yet */
     struct vt_overhead overhead; /* overhead.c */
+    struct vt_chunk *count_chunks[VT_COUNT_CHUNKS]; /* call_counts.c; NULL: none yet */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -295,8 +303,8 @@ void vt_location_create_buffer(void);
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
-/* Clears the limits of all locations: their next events take the slow path, which loads vt_process.off and .full and the
-   requests of the flight recorder. Call it after the store of these: the fence in this function and that in vt_stay_off
+/* Clears the limits of all locations, and their pointers to counts: their next events take the slow path, which loads
+   vt_process.off and .full and the requests of the flight recorder. Call it after the store of these: the fence in this function and that in vt_stay_off
    keep a processor with weaker order (aarch64) from showing the limit before the store. */
 void vt_limits_clear(void);
 /* Called after vt_put_record: keeps the slow path in use if another thread has just requested it. */
@@ -388,6 +396,8 @@ uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
 struct vt_profile *vt_profile_of(struct vt_location *l);
 /* Returns the row of a region called from the path `parent`, a new one if need be; NULL: the table is full. */
 struct vt_profile_row *vt_profile_row(struct vt_location *l, const struct vt_profile_row *parent, uint64_t what);
+/* Returns a further chunk for rows, of which the caller takes care; NULL: no memory. */
+struct vt_chunk *vt_profile_chunk(struct vt_location *l, struct vt_profile *t);
 /* Before the buffer is replaced: the open calls continue in a new table. */
 void vt_profile_keep(struct vt_location *l);
 
@@ -427,7 +437,12 @@ int vt_budget_knows_blocks(void);
 /* Chooses the calls of the location that are only counted from now on, from the lengths of its last ones. */
 void vt_budget_choose(struct vt_thin *t, uint64_t now);
 
-/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP), or for which the ring is written (VT_TRIGGER) ---- */
+/* ---- keep.c: chooses the iterations that stay in full (VT_KEEP) ---- */
+
+/* Returns 1 if full chunks are walked for VT_KEEP or VT_TRIGGER. */
+static inline int vt_keep_looks(void) { return *vt_process.set.iteration || *vt_process.set.trigger; }
+/* Returns the median duration of the iterations; requires k->slow. */
+uint64_t vt_keep_median(const struct vt_keep *k);
 
 /* Returns 1 for the name of the region whose calls are iterations. */
 int vt_keep_is_name(const char *name);
@@ -446,10 +461,20 @@ void vt_keep_next_chunk(struct vt_keep *k, struct vt_chunk *c);
 void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
 /* Returns the number of full chunks before those that are held or to be thinned; UINT32_MAX: all chunks may be written. */
 uint32_t vt_keep_ready(struct vt_location *l);
-/* Writes a marker for the iteration for which the trigger has just fired. Requires that l->busy is set. */
-void vt_keep_tell_trigger(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
+
+/* ---- trigger.c: when the ring is written (VT_TRIGGER) ---- */
+
+/* Notes the paradigm of a new region. */
+void vt_trigger_region(uint32_t id, uint8_t paradigm);
+/* In the walk over records: a call begins or ends, an iteration begins or ends, the walk ends. now: ticks. */
+void vt_trigger_call(struct vt_keep *k, uint64_t region, int enters, uint64_t now);
+void vt_trigger_begins(struct vt_keep *k, uint64_t now);
+void vt_trigger_ends(struct vt_keep *k, uint64_t number, uint64_t ticks, uint64_t now);
+void vt_trigger_walked(struct vt_keep *k, uint64_t now);
+/* Writes a marker for the iteration or second for which the trigger has just fired. Requires that l->busy is set. */
+void vt_trigger_tell(struct vt_location *l);
 
 /* ---- overhead.c: the part of a thread's time that recording may take (VT_BUDGET=...,N%) ---- */
 
@@ -471,6 +496,37 @@ void vt_overhead_worked(struct vt_location *l);
 /* Returns 1 if the calling thread has to switch functions, and then to call vt_overhead_done. */
 int vt_overhead_take(struct vt_left_out *taken);
 void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
+
+/* ---- call_counts.c: the calls of functions that are left out ---- */
+
+#define VT_COUNTED_MOST (VT_COUNT_CHUNKS * (uint32_t)VT_PROFILE_ROWS) /* functions */
+/* The place in its chunk of the number of calls of function `number`; each call adds 2. */
+#define VT_COUNTED_AT(number)                                                                                          \
+    (VT_CHUNK_DATA + (number) % VT_PROFILE_ROWS * sizeof(struct vt_profile_row) +                                      \
+     offsetof(struct vt_profile_row, turns))
+
+/* Returns the number of a function whose calls are counted from now on, for the thread that switches functions;
+   VT_COUNTED_MOST: there is no room. Call vt_limits_clear afterwards. */
+uint32_t vt_counts_add(uint32_t offset);
+/* Counts a call. Returns 0 if the location does not know where: call vt_counts_open, and this function again. */
+int vt_counts_call(struct vt_location *l, uint32_t number);
+void vt_counts_open(struct vt_location *l);
+/* Returns the ns that a stub takes to count a call, and counts none. l: of the calling thread. */
+double vt_counts_measure(struct vt_location *l, uint32_t number, void (*stub)(void));
+
+/* The code of the stubs (funwrap/count_stubs.c): addresses of areas of VT_STUB_BYTES; 0: none. */
+#define VT_STUB_AREAS 16u
+#define VT_STUB_BYTES 65536u
+extern uintptr_t vt_stub_areas[VT_STUB_AREAS];
+static inline VT_GENERAL_REGISTERS int vt_is_stub(uintptr_t code)
+{
+    for (uint32_t i = 0; i < VT_STUB_AREAS; i++) {
+        const uintptr_t area = VT_READ(vt_stub_areas[i]);
+        if (!area) return 0;
+        if (code - area < VT_STUB_BYTES) return 1;
+    }
+    return 0;
+}
 
 /* ---- thin.c: takes calls out of a chunk, and counts them in the profile ---- */
 

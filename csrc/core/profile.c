@@ -9,15 +9,14 @@
 
 #define LEAST_INDEX 512u
 
-/* Takes another chunk for rows. Returns 0 if the profile has used up its size, or if there is no memory. */
-static int add_chunk(struct vt_location *l, struct vt_profile *t)
+/* Takes another chunk for rows. Returns NULL if the profile has used up `most` chunks, or if there is no memory. */
+static struct vt_chunk *take_chunk(struct vt_location *l, struct vt_profile *t, uint64_t most)
 {
-    const uint64_t most = vt_process.set.profile_size / VT_CHUNK_SIZE;
     struct vt_chunk *c = NULL;
-    if (atomic_fetch_add(&vt_process.profile_chunks, 1) < most || !t->first) c = vt_chunk_take();
+    if (atomic_fetch_add(&vt_process.profile_chunks, 1) < most) c = vt_chunk_take();
     if (!c) {
         atomic_fetch_sub(&vt_process.profile_chunks, 1);
-        return 0;
+        return NULL;
     }
     c->content = VT_PROFILE;
     VT_SET(c->head, VT_CHUNK_DATA);
@@ -30,10 +29,26 @@ static int add_chunk(struct vt_location *l, struct vt_profile *t)
     c->depth = c->nopen = c->records = c->classes = c->counted = c->kept = 0;
     VT_SET(c->next, 0);
     __atomic_store_n(&c->state, VT_CHUNK_FILLING, __ATOMIC_RELEASE);
+    return c;
+}
+
+static int add_chunk(struct vt_location *l, struct vt_profile *t)
+{
+    struct vt_chunk *c = take_chunk(l, t, t->first ? vt_process.set.profile_size / VT_CHUNK_SIZE : UINT64_MAX);
+    if (!c) return 0;
     if (t->last) VT_SET(t->last->next, (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE));
     else t->first = c;
     t->last = c;
     return 1;
+}
+
+struct vt_chunk *vt_profile_chunk(struct vt_location *l, struct vt_profile *t)
+{
+    struct vt_chunk *c = take_chunk(l, t, UINT64_MAX);
+    if (!c) return NULL;
+    VT_SET(c->next, (uint32_t)((uintptr_t)t->first / VT_CHUNK_SIZE)); /* t->last gets the next row of a path */
+    t->first = c;
+    return c;
 }
 
 static struct vt_profile_row *add_row(struct vt_location *l, struct vt_profile *t, uint32_t parent, uint64_t what)
@@ -138,6 +153,8 @@ void vt_profile_keep(struct vt_location *l)
     memset(t->stack, 0, sizeof t->stack);
     memset(t->index, 0, (t->mask + 1) * sizeof *t->index);
     t->first = t->last = NULL;
+    memset(l->counts, 0, sizeof l->counts);
+    memset(l->count_chunks, 0, sizeof l->count_chunks);
     t->filled = t->full = t->depth = t->beyond = t->nteams = 0;
     l->spare = NULL;
     atomic_store(&vt_process.profile_chunks, 0);

@@ -63,6 +63,7 @@ static uint32_t new_region(const char *name, uint8_t paradigm, uint8_t role)
     if (!id) return 0;
     vt_size_region(id, paradigm, role);
     vt_thin_region(id, paradigm, role);
+    vt_trigger_region(id, paradigm);
     vt_groups_region(id, paradigm, role);
     vt_window_defined(name, id);
     if (vt_keep_is_name(name)) vt_keep_watch(VT_WHAT(VT_K_ENTER, 0, id));

@@ -169,6 +169,12 @@ static const char *after(const char *text, const char *word)
 int vt_setting_trigger(const char *text, struct vt_keep_rules *rules)
 {
     *rules = (struct vt_keep_rules){.slowest = VT_KEEP_ALL / 2};
+    const char *part = after(after(after(text, "mpi"), "wait"), ">");
+    if (part) {
+        part = read_number(part, 1, &rules->mpi);
+        part = part ? after(part + strspn(part, " "), "%") : NULL;
+        return part && !*part && rules->mpi <= VT_KEEP_ALL;
+    }
     text = after(after(text, "iteration"), ">");
     if (!text || !(text = read_number(text, 1, &rules->longer))) return 0;
     text = after(after(text + strspn(text, " "), "x"), "median");
@@ -200,13 +206,15 @@ void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes
 void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t bytes)
 {
     read_rules(name, into, bytes, vt_setting_trigger,
-               speaks ? "such as 'iteration > 1.5 x median': there is no trigger" : NULL);
+               speaks ? "such as 'iteration > 1.5 x median' or 'mpi wait > 20 %': there is no trigger" : NULL);
 }
 
 /* A setting that needs a mode, and the name of a region. */
 static void check_rules(const struct vt_settings *set, const char *name, char *rules, enum vt_mode mode)
 {
-    if (!*rules || (set->mode == mode && *set->iteration)) return;
+    struct vt_keep_rules trigger = {0};
+    if (mode == VT_MODE_RING) vt_setting_trigger(rules, &trigger);
+    if (!*rules || (set->mode == mode && (*set->iteration || trigger.mpi))) return;
     const char *mode_needed = mode == VT_MODE_RING ? "without VT_MODE=RING" : "with VT_MODE=RING or PROFILE";
     if (set->speaks) vt_say(1, "%s has no effect %s", name, set->mode == mode ? "without VT_ITERATION" : mode_needed);
     rules[0] = 0;

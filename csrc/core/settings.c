@@ -23,6 +23,7 @@ enum setting_type {
     RATE,
     BUDGET,
     SAMPLECLOCK,
+    COUNTS,
     PLACE,
     PATH,
     SIGNAL,
@@ -107,6 +108,7 @@ static const char *const words[][MOST_WORDS] = {
               [VT_MODE_STAT] = "STAT"},
     [BARRIER] = {"no", "before", "after", "both"},
     [ROUTINES] = {[VT_SECTIONS_ALL] = "all", [VT_SECTIONS_FAPP] = "fapp", [VT_SECTIONS_COLLECTION] = "collection"},
+    [COUNTS] = {[VT_COUNTS_EXACT] = "exact", [VT_COUNTS_SAMPLED] = "sampled"},
     [SAMPLECLOCK] = {[VT_SAMPLE_CLOCK_CPU] = "cpu", [VT_SAMPLE_CLOCK_WALL] = "wall", [VT_SAMPLE_CLOCK_PERF] = "perf"},
 };
 
@@ -229,7 +231,8 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           [RATE] = "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
                                           [BUDGET] =
                                               "a size in bytes, K, M or G, also SIZE/node or SIZE/run; N%; or SIZE,N%",
-                                          [SAMPLECLOCK] = "cpu, wall or perf"};
+                                          [SAMPLECLOCK] = "cpu, wall or perf",
+                                          [COUNTS] = "exact or sampled"};
     const char *text = vt_setting_text(s->name);
     uint64_t v = s->standard;
     char used[32], range[64] = "";

@@ -48,15 +48,15 @@ int vt_setting_rate(const char *text, uint64_t *ns);
 void vt_setting_show_rate(struct vt_text *t, uint64_t ns);
 /* Returns the number of a signal; 0 if vtrace does not accept the signal. */
 int vt_setting_signal(const char *name);
-/* The iterations that stay in full (VT_KEEP). slowest: in millionths of all. 0: none by this rule. longer: of VT_TRIGGER, in
-   ten-thousandths of the median. */
+/* The iterations that stay in full (VT_KEEP). slowest: in millionths of all. 0: none by this rule. Of VT_TRIGGER: longer in
+   ten-thousandths of the median, mpi in millionths of the time. */
 struct vt_keep_rules {
-    uint64_t first, every, slowest, longer;
+    uint64_t first, every, slowest, longer, mpi;
 };
 #define VT_KEEP_ALL UINT64_C(1000000)
 /* Parses rules such as "slowest:5%,every:100,first:10". Returns 0 if the text is something else. */
 int vt_setting_keep(const char *text, struct vt_keep_rules *rules);
-/* Parses "iteration > 1.5 x median" in the same way. */
+/* Parses "iteration > 1.5 x median" or "mpi wait > 20 %" in the same way. */
 int vt_setting_trigger(const char *text, struct vt_keep_rules *rules);
 
 /* Reads such a setting from the environment into a text; "" if it is unset or invalid. speaks 1: prints a message if

@@ -37,6 +37,9 @@ NUMBER(VT_BUDGET, budget, BUDGET, 0, MIB, UINT64_MAX / 2, PART, "filter.md",
        "shortest calls are then only counted; most time of recording (3%, or 20M,3%): the functions that are called most "
        "are then left out",
        "0: VT_MAX_SIZE alone")
+NUMBER(VT_BUDGET_COUNTS, budget_counts, COUNTS, VT_COUNTS_EXACT, 0, VT_COUNTS_SAMPLED, NOTHING, "filter.md",
+       "calls of functions that VT_BUDGET leaves out: exact: counted, at 1 to 2 ns each; sampled: not counted, only samples "
+       "have them")
 NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_STAT, PART, "filter.md",
        "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end; PROFILE (or STAT): no events, "
        "calls and times by call path")
@@ -156,7 +159,8 @@ TEXT(VT_KEEP, keep, 64, KEEP, PART, "filter.md",
 TEXT(VT_ITERATION, iteration, 128, WORDS, NOTHING, "filter.md",
      "with VT_KEEP or VT_TRIGGER: the function or user region whose calls are the iterations", "none")
 TEXT(VT_TRIGGER, trigger, 64, TRIGGER, NOTHING, "filter.md",
-     "with VT_MODE=RING: write the records when an iteration takes long, such as 'iteration > 1.5 x median'", "none")
+     "with VT_MODE=RING: write the records when an iteration takes long, 'iteration > 1.5 x median', or MPI does, "
+     "'mpi wait > 20 %'", "none")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)

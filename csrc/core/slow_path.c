@@ -117,7 +117,7 @@ void vt_write_out(struct vt_location *l)
 {
     uint64_t begin = vt_now();
     vt_ring_answered(l);
-    vt_keep_tell_trigger(l);
+    vt_trigger_tell(l);
     if (vt_location_lock(l)) {
         vt_chunk_finish(l); /* the next event begins a new chunk */
         vt_samples_finish(l);

@@ -37,6 +37,7 @@ struct vt_scratch {
 
 enum vt_state { VT_NEW = 0, VT_STARTING = 1, VT_ON = 2, VT_ENDED = 3, VT_FAILED = 4 };
 
+enum vt_counts { VT_COUNTS_EXACT = 0, VT_COUNTS_SAMPLED = 1 };
 enum vt_mode { VT_MODE_TRACE = 0, VT_MODE_RING = 1, VT_MODE_PROFILE = 2, VT_MODE_STAT = 3 };
 enum vt_section_routines { VT_SECTIONS_ALL, VT_SECTIONS_FAPP, VT_SECTIONS_COLLECTION };
 enum vt_pthread { VT_PTHREAD_NO = 0, VT_PTHREAD_YES = 1, VT_PTHREAD_LOCKS = 2 };

@@ -145,6 +145,8 @@ static int count_call(struct pass *p, const struct vt_thin_call *call)
     if (!row) return 0;
     vt_profile_add_time(row, p->now - call->entered);
     atomic_signal_fence(memory_order_seq_cst);
+    row->out += call->out;
+    row->in += call->in;
     VT_SET(row->entered, call->entered);
     VT_SET(row->turns, row->turns + 2);
     p->out = call->at;
@@ -219,6 +221,29 @@ static void end_iteration(struct pass *p)
     i->at = i->lacks = p->leaves_out = 0;
 }
 
+/* ---- Bytes ---- */
+
+/* Adds the bytes that a record of I/O or memory states to the innermost call, as profile_fold.c does. w: the words after the
+   first one. */
+static void add_bytes(struct pass *p, uint32_t what, const uint64_t *w)
+{
+    struct vt_thin_call *call = top(p);
+    switch (call ? VT_KIND(what) : VT_K_TIME) {
+    case VT_K_IO_READ: call->writes = 0; break;
+    case VT_K_IO_WRITE: call->writes = 1; break;
+    case VT_K_IO_DONE:
+        if (w[0] != VT_IO_UNKNOWN) *(call->writes ? &call->out : &call->in) += w[0];
+        break;
+    case VT_K_ENTER_ALLOC: call->out += w[0]; break;
+    case VT_K_ENTER_FREE: call->in += w[1]; break;
+    case VT_K_ENTER_REALLOC:
+        call->out += w[2];
+        call->in += w[1];
+        break;
+    default: break;
+    }
+}
+
 /* ---- The pass ---- */
 
 /* Records that go with the call around them. */
@@ -241,6 +266,7 @@ static void other(struct pass *p, const uint64_t *w, uint32_t words)
         p->odd |= p->attributes != NO_WORD;
         if (!goes_with_call(kind)) pin(p);
     }
+    if (p->to && goes_with_call(kind)) add_bytes(p, (uint32_t)*w, w + 1);
     if (p->t->depth && (kind == VT_K_ATTRIBUTE || goes_with_call(kind))) top(p)->words += words;
     else if (p->in >= p->t->from) p->t->words += words;
     if (kind != VT_K_THINNED || !p->to || p->t->told == p->t->bits) {
@@ -258,9 +284,12 @@ static void call_record(struct pass *p, enum vt_stack_effect effect, const uint6
     uint64_t region = VT_WHAT(VT_K_ENTER, 0, VT_ID(what));
     if (what & VT_FUNCTION) region = what & ~VT_FUNCTION_LEAVE;
     if (effect == VT_STACK_ENTER_ADDRESS || effect == VT_STACK_LEAVE_ADDRESS) region = w[1] | VT_OPEN_ADDRESS;
-    if (effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS) {
+    const int enters = effect == VT_STACK_ENTER || effect == VT_STACK_ENTER_ADDRESS;
+    if (p->keep && !p->to && p->in >= p->keep->seen) vt_trigger_call(p->keep, region, enters, p->now);
+    if (enters) {
         const int begins = p->keep && !p->iteration.at && p->t->depth < VT_THIN_DEPTH && vt_keep_is_iteration(region);
         begin_call(p, region, words);
+        if (p->to && !(what & VT_FUNCTION) && !p->t->beyond) add_bytes(p, what, w + 1);
         keep(p, w, words);
         if (begins) begin_iteration(p, words);
     } else leave(p, region, w, words);
@@ -339,6 +368,7 @@ static void look(struct vt_location *l, struct vt_chunk *c)
     if (!k) return;
     k->changed |= p.earlier.at && k->fates[p.earlier.index] == VT_LEFT_OUT;
     vt_keep_judged(k, &p.iteration, p.now);
+    vt_trigger_walked(k, p.now);
     void_mark(l, c);
 }
 

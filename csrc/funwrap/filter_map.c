@@ -221,17 +221,15 @@ static uint8_t rule_of_symbol(struct reading *r, const ElfW(Sym) * s, uintptr_t 
 {
     struct vt_names_of f;
     const char *name = vt_elf_name(&r->elf, s);
-    if (vt_is_left_out(place, name, order_of(s))) {
-        *limit = 0;
-        return VT_FILTERED;
-    }
-    if (!has_name_rules) {
-        *limit = -1;
-        return VT_SHOWN;
-    }
+    const uint8_t left_out = vt_left_out_rule(place, name, order_of(s));
+    *limit = left_out == VT_SHOWN ? -1 : 0;
+    if (!has_name_rules || left_out == VT_FILTERED) return left_out;
     if (!names_of(r, name, &f)) return VT_UNNAMED;
     if (is_iteration(&f)) vt_code_iteration(place);
-    return rule_of(&f, limit);
+    const uint8_t how = rule_of(&f, limit);
+    if (left_out == VT_SHOWN) return how;
+    *limit = 0;
+    return how == VT_SHOWN ? left_out : VT_FILTERED; /* the calls beyond a limit do not count */
 }
 
 static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
@@ -255,7 +253,7 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
             rule.left = left_of(limit);
             if (again) vt_slot_set(place, &rule);
             else mark(m, map, slot, &rule, place, taken);
-            m->asks |= rule.how != VT_SHOWN && rule.how != VT_FILTERED;
+            m->asks |= rule.how != VT_SHOWN && rule.how != VT_FILTERED && rule.how != VT_COUNTING;
         }
     if (taken) VT_SYS2(munmap, taken, slots / 8 + 1);
 }
@@ -270,7 +268,9 @@ static void switch_all(const struct reading *r, struct vt_filter_map *m)
         if (r->places[i] == NO_PLACE || place == function) continue;
         uint8_t how = m->code.map[r->places[i] / 16];
         if (how == VT_SHARED) how = vt_filter_map_shared(place);
-        vt_patch_function(&p, function, s->st_size, how != VT_FILTERED);
+        const uint8_t *stub = how == VT_COUNTING ? vt_left_out_stub(&p, place) : NULL;
+        if (how == VT_COUNTING && !stub) m->asks = 1;
+        else vt_patch_function(&p, function, s->st_size, how != VT_FILTERED && !stub, stub);
     }
     m->asks |= !vt_patch_apply(&p);
 }

@@ -59,14 +59,14 @@ static uint8_t *indirect(uint8_t *at, uint8_t mode, const void *slot)
     return at + 6;
 }
 
-static struct near_code *map_near(uintptr_t start)
+void *vt_map_near(uintptr_t start, size_t bytes)
 {
     for (uintptr_t i = 1; i < TRIES && start > i * STEP; i++) {
         uintptr_t at = (start & ~(uintptr_t)(STEP - 1)) - i * STEP;
-        long p = VT_SYS6(mmap, at, sizeof(struct near_code), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (p == (long)at) return (struct near_code *)at;
-        if (p > 0) VT_SYS2(munmap, p, sizeof(struct near_code)); /* an old kernel takes the address as a hint */
+        long p =
+            VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (p == (long)at) return (void *)at;
+        if (p > 0) VT_SYS2(munmap, p, bytes); /* an old kernel takes the address as a hint */
     }
     return NULL;
 }
@@ -74,7 +74,7 @@ static struct near_code *map_near(uintptr_t start)
 /* takes: 1: the code has no sleds at its returns. */
 static struct vt_sleds *make_near(uintptr_t start, int takes)
 {
-    struct near_code *n = map_near(start);
+    struct near_code *n = vt_map_near(start, sizeof *n);
     if (!n) return NULL;
     if (takes) indirect(indirect(n->code + ENTER, 0x35, &n->sleds.enter), 0x25, &n->take_return);
     else indirect(n->code + ENTER, 0x25, &n->sleds.enter);

@@ -22,6 +22,8 @@
 
 #pragma GCC visibility push(hidden)
 
+struct vt_patch;
+
 /* ---- levels.c ---- */
 
 /* The stack of a location's functions, for rules that need the depth. */
@@ -47,6 +49,7 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how);
 enum { /* more values of enum vt_how; those of core/recording.h follow */
        VT_LIMITED = 2,
        VT_SHARED = 3, /* vt_filter_map_shared returns the rule of the function */
+       VT_COUNTING = 64, /* left out, and its calls are counted; above the bits of VT_WATCHED_START and _STOP */
 };
 enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 
@@ -128,11 +131,17 @@ static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, i
 
 /* ---- left_out.c: functions that are left out since recording takes too much time (VT_BUDGET=...,N%) ---- */
 
-/* Returns 1 if the function that is recorded by the address `place` is left out. name, order: of its symbol, as in struct
-   vt_slot_rule; filter_map.c calls this function and the next one while it reads a module. */
-int vt_is_left_out(uintptr_t place, const char *name, uint64_t order);
+/* Returns the rule of the function that is recorded by the address `place`: VT_FILTERED, VT_COUNTING, or VT_SHOWN if it is
+   not left out. name, order: of its symbol, as in struct vt_slot_rule; filter_map.c calls this function and the next two
+   while it reads a module. */
+uint8_t vt_left_out_rule(uintptr_t place, const char *name, uint64_t order);
+/* Returns the stub that counts the calls of a function of the patched module; NULL: its hook counts. */
+const uint8_t *vt_left_out_stub(const struct vt_patch *p, uintptr_t place);
 /* Notes the names while the module's file is mapped. */
 void vt_left_out_names(void);
+/* Counts a call. vt_left_out_call changes no vector register, and returns 0 if the other function must count the call. */
+int vt_left_out_call(struct vt_location *l, uintptr_t place);
+void vt_left_out_called(uintptr_t place);
 /* Switches functions, after an event of a function. l: result of vt_location_to_record. */
 void vt_switch_functions(struct vt_location *l);
 
@@ -208,7 +217,7 @@ uintptr_t vt_elf_slot(const struct vt_elf *e, const char *symbol);
 /* Returns the number of the thread's recorded open functions. */
 uint32_t vt_frames_depth(const struct vt_location *l);
 /* Decides about a call by the plain rules. code: address in the function. */
-enum { VT_SLED_DROP, VT_SLED_RECORD, VT_SLED_ASK };
+enum { VT_SLED_DROP, VT_SLED_RECORD, VT_SLED_ASK, VT_SLED_COUNT };
 int vt_sled_judge(uintptr_t code);
 /* Return 1 if nothing is left to do for the event; 0: call vt_sled_ask_enter or vt_sled_ask_leave. at: address of the
    function's return address. */
@@ -285,6 +294,7 @@ struct vt_patch_list {
     struct vt_patch_site {
         uintptr_t at; /* address of the sled */
         uintptr_t place; /* vt_patch_place of the function */
+        const void *target; /* that the sled calls from now on; NULL: it is switched on or off */
     } *sites;
     size_t n, room;
 };
@@ -303,8 +313,9 @@ enum vt_patch_step { VT_PATCH_LEAVES_ON, VT_PATCH_ENTERS_ON, VT_PATCH_ENTERS_OFF
 /* Returns the address by which a function with sleds is recorded, which lies after its first sled; 0: the function has
    no sled at its start. */
 uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes);
-/* Notes the changes to a function, or to a part that the compiler has moved away from it. */
-void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on);
+/* Notes the changes to a function, or to a part that the compiler has moved away from it. stub: of a function that is off
+   while its calls are counted; NULL: they are not. */
+void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on, const uint8_t *stub);
 /* Changes the code. Returns 1 if all functions are switched as noted. */
 int vt_patch_apply(struct vt_patch *p);
 /* Makes the pages of this code writable, or read-only again. Returns 0 if the system refuses. */
@@ -315,6 +326,18 @@ void vt_patch_settle(void);
 void vt_patch_retry(void);
 /* Switches the first sled of a function off. Safe in signal handlers. */
 void vt_patch_enter_off(uintptr_t place);
+
+/* ---- count_stubs.c: stubs that count the calls of functions ---- */
+
+/* Makes a stub within the reach of the patched module; NULL: there is none. number: as in vt_counts_add. */
+const uint8_t *vt_stub(const struct vt_patch *p, uint32_t number);
+/* Return 1 if a sled calls a stub, or would if it were on; and if it may be turned to another target while it is on. */
+int vt_sled_has_stub(const uint8_t *sled);
+int vt_sled_may_turn(const struct vt_sleds *sleds, const uint8_t *sled);
+/* Lets the sled call another target. */
+void vt_sled_turn(uint8_t *sled, const void *target);
+/* foreign.c: maps writable memory within the reach of calls from an address; NULL: there is none. */
+void *vt_map_near(uintptr_t start, size_t bytes);
 
 /* ---- xray.c: the sleds of clang's -fxray-instrument ---- */
 

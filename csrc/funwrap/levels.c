@@ -55,6 +55,10 @@ int vt_levels_pass(uintptr_t function, int leaves, uint8_t how)
 {
     struct vt_location *l = vt_own_location;
     if (how == VT_SHARED && (how = vt_filter_map_shared(function)) == VT_FILTERED) return 0;
+    if (how == VT_COUNTING) {
+        if (!leaves) vt_left_out_called(function);
+        return 0;
+    }
     if (how >= VT_WATCHED_START) {
         vt_window_function(vt_location_to_record(0), how, leaves);
         how = VT_SHOWN;

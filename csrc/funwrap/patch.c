@@ -26,7 +26,7 @@ uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_
 }
 
 /* Returns 0 if there is no memory. at: address of a sled. */
-static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place)
+static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place, const void *target)
 {
     if (l->n == l->room) {
         size_t room = l->room ? 2 * l->room : 4096 / sizeof *l->sites;
@@ -37,25 +37,36 @@ static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place)
         l->sites = sites;
         l->room = room;
     }
-    l->sites[l->n++] = (struct vt_patch_site){(uintptr_t)at, place};
+    l->sites[l->n++] = (struct vt_patch_site){(uintptr_t)at, place, target};
     return 1;
 }
 
-void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on)
+/* Notes the change of the sled at the start of a function. */
+static int note_enter(struct vt_patch *p, const uint8_t *first, uintptr_t place, int on, const uint8_t *stub)
+{
+    const void *hook = p->sleds->on_enter;
+    const int is_on = vt_sled_is_on(first), counts = vt_sled_has_stub(first);
+    if (stub && is_on) return note(&p->lists[VT_PATCH_ENTERS_OFF], first, place, stub);
+    if (on && is_on && counts) return note(&p->lists[VT_PATCH_ENTERS_ON], first, place, hook);
+    if (is_on == on) return 1;
+    if (!on && counts && !note(&p->lists[VT_PATCH_LEAVES_OFF], first, place, hook)) return 0;
+    return note(&p->lists[on ? VT_PATCH_ENTERS_ON : VT_PATCH_ENTERS_OFF], first, place, NULL);
+}
+
+void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on, const uint8_t *stub)
 {
     const void *hook = p->sleds->on_leave;
     uint8_t *first = vt_sled_first(p->sleds, function, bytes), *sled;
     struct vt_patch_list *leaves = &p->lists[on ? VT_PATCH_LEAVES_ON : VT_PATCH_LEAVES_OFF];
     size_t before = leaves->n;
     uintptr_t place = first ? vt_sled_place(first, p->sleds->on_enter) : 0;
-    if (on && first && vt_sled_is_on(first)) return; /* its leaves are on, too */
+    if (on && first && vt_sled_is_on(first) && !vt_sled_has_stub(first)) return; /* its leaves are on, too */
     const uint8_t *code = (const uint8_t *)function, *end = code + bytes;
-    int whole = 1;
+    int whole = !stub || (first && vt_sled_may_turn(p->sleds, first));
     while (whole && (sled = vt_sled_next(&code, end, hook)))
-        if (vt_sled_is_on(sled) != on) whole = note(leaves, sled, place);
+        if (vt_sled_is_on(sled) != on) whole = note(leaves, sled, place, NULL);
     whole = whole && code == end && !(first && vt_sled_is_hidden(first)); /* a breakpoint: the hook applies the rules */
-    if (whole && first && vt_sled_is_on(first) != on)
-        whole = note(&p->lists[on ? VT_PATCH_ENTERS_ON : VT_PATCH_ENTERS_OFF], first, place);
+    if (whole && first) whole = note_enter(p, first, place, on, stub);
     if (whole) return;
     leaves->n = before;
     p->refused++;
@@ -112,7 +123,8 @@ static void change_all(struct vt_patch *p)
         for (size_t i = 0; i < l->n; i++) {
             uintptr_t slot = l->sites[i].place ? (l->sites[i].place - p->start) / 16 : 0;
             const int is_open = open && open[slot / 8] & 1 << slot % 8;
-            if (is_open) note(&waiting, (const uint8_t *)l->sites[i].at, l->sites[i].place);
+            if (l->sites[i].target) vt_sled_turn((uint8_t *)l->sites[i].at, l->sites[i].target);
+            else if (is_open) note(&waiting, (const uint8_t *)l->sites[i].at, l->sites[i].place, NULL);
             else vt_sled_switch((uint8_t *)l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
         }
         if (open) VT_SYS2(munmap, open, p->bytes / 128 + 1);
@@ -206,9 +218,9 @@ uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_
     return 0;
 }
 
-void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on)
+void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on, const uint8_t *stub)
 {
-    (void)p, (void)function, (void)bytes, (void)on;
+    (void)p, (void)function, (void)bytes, (void)on, (void)stub;
 }
 
 int vt_patch_apply(struct vt_patch *p)

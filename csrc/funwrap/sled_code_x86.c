@@ -20,10 +20,11 @@ static int32_t operand(const uint8_t *at)
     return value;
 }
 
+/* target NULL: a stub (count_stubs.c), which only the sled at the start of a function calls. */
 static int is_direct(const uint8_t *o, const void *target)
 {
-    return (*o == CALL || *o == TEST || *o == INT3) &&
-           (uintptr_t)o + 5 + (uintptr_t)operand(o + 1) == (uintptr_t)target;
+    const uintptr_t to = (uintptr_t)o + 5 + (uintptr_t)operand(o + 1);
+    return (*o == CALL || *o == TEST || *o == INT3) && (target ? to == (uintptr_t)target : vt_is_stub(to));
 }
 
 /* Returns the opcode of the sled at this instruction; NULL: the instruction is no sled that calls `target`. */
@@ -37,6 +38,12 @@ static uint8_t *opcode_of(const uint8_t *c, const void *target)
     return slot % 8 == 0 && *(const uintptr_t *)slot == (uintptr_t)target ? (uint8_t *)c : NULL;
 }
 
+static uint8_t *stub_call(const uint8_t *c)
+{
+    if (*c == ADDRESS_32) c++;
+    return is_direct(c, NULL) ? (uint8_t *)c : NULL;
+}
+
 /* ENDBR64 may precede the sled, and so may PUSH r10 in a nested function, where r10 points to the variables of the
    outer function, and a NOP with which clang moves its sled to an even address. */
 uint8_t *vt_sled_first(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
@@ -45,7 +52,9 @@ uint8_t *vt_sled_first(const struct vt_sleds *sleds, uintptr_t function, size_t 
     if (bytes > 9 && operand(c) == (int32_t)0xfa1e0ff3) c += 4;
     if (bytes > 9 && c[0] == 0x41 && c[1] == 0x52) c += 2;
     if (bytes > VT_XRAY_BYTES && sleds->xray && (uintptr_t)c % 2 && *c == NOP) c++;
-    return end - c > 5 ? opcode_of(c, sleds->on_enter) : NULL;
+    if (end - c <= 5) return NULL;
+    uint8_t *opcode = opcode_of(c, sleds->on_enter);
+    return opcode ? opcode : stub_call(c);
 }
 
 uint8_t *vt_sled_next(const uint8_t **code, const uint8_t *end, const void *hook)
@@ -62,7 +71,7 @@ uint8_t *vt_sled_next(const uint8_t **code, const uint8_t *end, const void *hook
 
 uintptr_t vt_sled_place(const uint8_t *sled, const void *hook)
 {
-    return (uintptr_t)sled + (is_direct(sled, hook) ? 5 : 6);
+    return (uintptr_t)sled + (is_direct(sled, hook) || is_direct(sled, NULL) ? 5 : 6);
 }
 
 uint8_t *vt_sled_of_place(uintptr_t place)

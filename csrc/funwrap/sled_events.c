@@ -38,6 +38,10 @@ void vt_sled_entered(uintptr_t at, uintptr_t code)
 {
     uint8_t how = VT_UNLIKELY(vt_function_rules) ? rule_of(code) : VT_SHOWN;
     if (how == VT_FILTERED) return;
+    if (how == VT_COUNTING) {
+        vt_left_out_called(code);
+        return;
+    }
     struct vt_location *l = begin(at);
     if (!l) return;
     vt_frames_find(l, at, 1);

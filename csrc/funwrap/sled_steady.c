@@ -18,7 +18,7 @@ VT_GENERAL_REGISTERS int vt_sled_judge(uintptr_t code)
         const struct vt_filter_map *m = vt_filter_map_find(code);
         uint8_t how = m ? VT_READ(m->code.map[(code - m->code.start) >> 4]) : VT_SHARED;
         if (how == VT_FILTERED) return VT_SLED_DROP;
-        if (how != VT_SHOWN) return VT_SLED_ASK;
+        if (how != VT_SHOWN) return how == VT_COUNTING ? VT_SLED_COUNT : VT_SLED_ASK;
     }
     if (!(vt_function_rules & VT_RULES_DEPTH)) return VT_SLED_RECORD;
     if (!l || !l->frames) return VT_SLED_ASK;
@@ -92,6 +92,7 @@ VT_GENERAL_REGISTERS int vt_sled_enters(uintptr_t at, uintptr_t code)
     int judged = vt_function_rules ? vt_sled_judge(code) : VT_SLED_RECORD, done;
     if (judged == VT_SLED_DROP || (!vt_own_location && atomic_load(&vt_process.state) >= VT_ENDED)) return 1;
     if (!l || judged == VT_SLED_ASK) return 0;
+    if (judged == VT_SLED_COUNT) return vt_left_out_call(l, code);
     vt_busy_begin(l);
     done = enter(l, at, code);
     vt_busy_end(l);

@@ -178,6 +178,10 @@ uint32_t vt_unwind(struct vt_unwinder *u, const struct vt_code_map *map, struct 
         u->generation = map->generation;
     }
     int has_stack = stand_on(&w, at.sp);
+    if (VT_UNLIKELY(vt_is_stub(place)) && has_stack && load(&w, at.sp, &at.pc)) { /* it has pushed nothing */
+        at.sp += 8;
+        place = at.pc - 1;
+    }
     for (;;) {
         struct vt_unwind_known *k = &u->cache[(place ^ place >> 10) & (VT_UNWIND_CACHE - 1)];
         int known = VT_LIKELY(k->place == place && place) || look_up(k, map, place);

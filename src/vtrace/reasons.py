@@ -51,10 +51,14 @@ UNKEPT = "VT_KEEP"
 """The reason for iterations in which calls are only counted."""
 OVERHEAD = "VT_BUDGET: without "
 """The start of the reason for functions that are left out, since recording took too much time; their names follow."""
+ONLY_CALLS = "VT_BUDGET: only the number of calls of "
+"""The same for functions whose calls are still counted."""
+COUNTING = "VT_BUDGET: to count a call takes "
+"""The start of the reason that states the cost of such a count; the time follows."""
 EXCEEDED = "VT_BUDGET: recording takes "
 """The start of the reason for time that recording takes beyond VT_BUDGET, since no function can be left out; the part
 of a thread's time follows."""
-NOT_LOST = (THINNED, UNKEPT, OVERHEAD, EXCEEDED)
+NOT_LOST = (THINNED, UNKEPT, OVERHEAD, ONLY_CALLS, COUNTING, EXCEEDED)
 """Starts of the reasons for calls that VT_BUDGET and VT_KEEP leave out of the events."""
 GAPS = {
     "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,

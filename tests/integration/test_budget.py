@@ -119,6 +119,25 @@ def test_library_calls(program: Path, tmp_path: Path, how: str, setting: str) ->
     assert all(found[name] >= 40_000 * each for name, each in names.items())
 
 
+@pytest.mark.parametrize("how", ["memory", "io"])
+def test_bytes_of_counted_calls(program: Path, tmp_path: Path, how: str) -> None:
+    """Each turn allocates and frees 300 bytes, or writes and reads 2; each byte is in an event or is counted."""
+    env = {"VT_MEMTRACE" if how == "memory" else "VT_IOTRACE": "yes"}
+    archive = thinned(program, tmp_path / "thinned", how, "40000", env=env)
+    shown = json.loads(vtrace(tmp_path, "summary", archive, "--json").stdout)
+    rows = {row["region"]: row for row in shown["bytes"]}
+    number = {str(region.name): 0 for region in check(archive).regions.values()}
+    for (_, _, path), count in calls(archive).items():
+        number[path[-1]] += count
+    each = {"memory": {"malloc": (150, 0), "free": (0, 150)}, "io": {"pwrite": (2, 0), "pread": (0, 2)}}[how]
+    recorded = check(archive).calls()
+    for name, (out, into) in each.items():
+        row = rows[name]
+        assert row["calls"] == number[name] - recorded[name]
+        assert row["out_bytes"] == pytest.approx(out * row["calls"], rel=0.02)
+        assert row["in_bytes"] == pytest.approx(into * row["calls"], rel=0.02)
+
+
 def test_messages_stay(mpi: Mpi, tmp_path: Path) -> None:
     program = mpi.build("mpi_flood.c")
     how = {"launch": [*mpi.launch, "-n", "2"], "env": mpi.env}

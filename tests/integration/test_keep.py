@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -240,6 +241,39 @@ def test_trigger(program: Path, tmp_path: Path) -> None:
     assert max(times) * 1e9 / trace.resolution > 19e6
     markers = vtrace_api.open(tmp_path / "kept.trace").markers()["text"].tolist()
     assert any(text.startswith("VT_TRIGGER: long iteration ") for text in markers)
+
+
+@pytest.mark.parametrize(("iteration", "what"), [("step", r"iteration \d+ of step"), ("", "the last second")])
+def test_mpi_trigger(mpi: Mpi, tmp_path: Path, iteration: str, what: str) -> None:
+    """Rank 1 waits 1.5 s for rank 0; both go on until their records are full chunks."""
+    program = mpi.build("mpi_trigger.c")
+    env = {**mpi.env, "VT_TRIGGER": "mpi wait > 60 %", "VT_MODE": "RING", "VT_ITERATION": iteration}
+    run(program, tmp_path, "6000", "1000", "1500", launch=[*mpi.launch, "-n", "2"], env=env)
+    archive = tmp_path / "mpi_trigger.trace"
+    unify(tmp_path, "mpi_trigger")
+    texts = vtrace_api.open(archive).markers()["text"].tolist()
+    assert any(re.fullmatch(rf"VT_TRIGGER: \d+ % of {what} in MPI", text) for text in texts)
+
+
+def test_trigger_option(program: Path, tmp_path: Path) -> None:
+    words = ("--trigger", "iteration > 1000 x median", "--iteration", "step", "-o", "kept", "--no-unify")
+    done = vtrace(tmp_path, "run", *words, program, "function", "2500", "1500", env={"VT_BUFFER_SIZE": "100K"})
+    assert "VT_TRIGGER fired for " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--trigger", "often"),
+        ("--trigger", "iteration > 2 x median"),
+        ("--trigger", "mpi wait > 20 %", "--keep", "every:2", "--iteration", "step"),
+        ("--trigger", "mpi wait > 20 %", "--budget", "5%"),
+    ],
+)
+def test_bad_triggers(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = vtrace(tmp_path, "run", *words, "true", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--trigger" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--keep", "often", "--iteration", "step"), ("--keep", "every:2")])

@@ -5,6 +5,10 @@ Only counts are asserted: the bound is one of CPU time, which bench/overhead.py 
 
 from __future__ import annotations
 
+import signal
+import struct
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from support.build.mpis import Mpi
 from support.build.run import prefix_of, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.call_paths import by_name, calls
+from support.tools import environment
 
 FLAGS = ("-O2", "-pthread")
 BOUND = {"VT_BUDGET": "0.2%"}
@@ -39,32 +44,96 @@ def told(archive: Path, *command: str) -> str:
     return " ".join(vtrace(archive.parent, *command, archive).stdout.split())
 
 
-def assert_left_out(program: Path, where: Path, how: str, turns: int, made: int) -> None:
-    run(program, where, how, str(turns), env=BOUND)
+def assert_left_out(program: Path, where: Path, how: str, turns: int, made: int, *, counts: str = "exact") -> None:
+    run(program, where, how, str(turns), env={**BOUND, "VT_BUDGET_COUNTS": counts})
     archive = unified(where, program)
     kinds = check(archive).kinds()
     assert kinds["Enter"] == kinds["Leave"]
     found = by_name(calls(archive))
     assert found["main"] == 1
-    assert 0 < found["tiny"] < made / 2
+    counted = int(vtrace_api.open(archive).vtrace.get("COUNTED", {"calls": 0})["calls"])
+    assert (counted > made / 2) == (counts == "exact")
     assert any("tiny" in text and "left out: recording took" in text for text in markers(archive))
-    assert "left out (VT_BUDGET): calls of" in told(archive, "summary")
-    assert "VT_BUDGET: without" in told(archive, "info")
+    shown, intervals = told(archive, "summary"), told(archive, "info")
+    if counts == "exact":
+        assert found["tiny"] == made
+        assert "they are only counted" in shown
+        assert "VT_BUDGET: only the number of calls of" in intervals
+    else:
+        assert 0 < found["tiny"] < made / 2
+        assert "they are not counted" in shown
+        assert "VT_BUDGET: without" in intervals
 
 
-@pytest.mark.parametrize(
-    ("how", "turns", "made"),
-    [
-        ("storm", 10_000, 10_000_000),
-        ("nested", 10_000, 10_000_000),
-        ("recursive", 10_000, 5_120_000),
-        ("threads", 5_000, 15_000_000),
-        ("forks", 10_000, 20_000_000),
-    ],
-)
+WAYS = [
+    ("storm", 10_000, 10_000_000),
+    ("nested", 10_000, 10_000_000),
+    ("recursive", 10_000, 5_120_000),
+    ("threads", 5_000, 15_000_000),
+    ("forks", 10_000, 20_000_000),
+]
+
+
+@pytest.mark.parametrize(("how", "turns", "made"), WAYS)
 def test_functions_are_left_out(program: Path, tmp_path: Path, how: str, turns: int, made: int) -> None:
-    """Functions go out while they are open, on this thread and on others; what is recorded is complete."""
+    """Functions go out while they are open, on this thread and on others; each call is recorded or counted."""
     assert_left_out(program, tmp_path, how, turns, made)
+
+
+@pytest.mark.parametrize(("how", "turns", "made"), WAYS)
+def test_calls_are_not_counted(program: Path, tmp_path: Path, how: str, turns: int, made: int) -> None:
+    assert_left_out(program, tmp_path, how, turns, made, counts="sampled")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_unaligned_functions(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """Calls of stubs across two cache lines would change in two steps."""
+    program = build("overhead.c", flags=("-O0", "-pthread"), compiler=compiler, output=compiler)
+    assert_left_out(program, tmp_path, "nested", 10_000, 10_000_000)
+
+
+@pytest.mark.parametrize("counts", ["exact", "sampled"])
+def test_choice_as_filter(program: Path, tmp_path: Path, counts: str) -> None:
+    run(program, tmp_path, "storm", "10000", env={**BOUND, "VT_BUDGET_COUNTS": counts})
+    archive = unified(tmp_path, program)
+    lines = vtrace(tmp_path, "score", archive, "--budget", "-o", "chosen.filter").stdout
+    assert "next: run with VT_FILTER_SPEC=chosen.filter" in lines
+    rules = (tmp_path / "chosen.filter").read_text().splitlines()
+    assert "tiny -- 0" in rules
+    assert "main -- 0" not in rules
+    run(program, tmp_path, "storm", "10", env={"VT_FILTER_SPEC": "chosen.filter", "VT_FILE_PREFIX": "filtered"})
+    assert "tiny" not in by_name(calls(unified(tmp_path, program, "filtered")))
+    done = vtrace(tmp_path, "score", "filtered.trace", "--budget", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_depth(program: Path, tmp_path: Path) -> None:
+    """A function counts at any depth, so none is counted where VT_MAX_STACK_DEPTH leaves out calls."""
+    run(program, tmp_path, "nested", "10000", env={**BOUND, "VT_MAX_STACK_DEPTH": "6"})
+    assert by_name(calls(unified(tmp_path, program)))["tiny"] < 10_000_000
+
+
+def test_switch(build: Builder, tmp_path: Path) -> None:
+    """Calls between VT_OFF and VT_ON are neither recorded nor counted."""
+    program = build("overhead.c", flags=(*FLAGS, "-DVTRACE"), output="switched")
+    assert_left_out(program, tmp_path, "switched", 10_000, 5_000_000)
+
+
+def test_kill(build: Builder, tmp_path: Path) -> None:
+    program = build("budget.c", flags=("-O1", "-fno-inline", "-pthread"))
+    process = subprocess.Popen([program, "forever", "0"], cwd=tmp_path, env=environment(BOUND))
+    while not (tmp_path / "counts").exists() or calls_made(tmp_path)[0] < 30_000_000:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    found = by_name(calls(unified(tmp_path, program)))
+    for name, count in zip(("tiny", "middle"), calls_made(tmp_path), strict=True):
+        assert abs(found[name] - count) <= 1
+
+
+def calls_made(where: Path) -> tuple[int, int]:
+    """The calls of tiny and middle."""
+    return struct.unpack("<2Q", (where / "counts").read_bytes()[:16])
 
 
 def test_hooks(build: Builder, tmp_path: Path) -> None:
@@ -72,12 +141,14 @@ def test_hooks(build: Builder, tmp_path: Path) -> None:
     assert_left_out(program, tmp_path, "nested", 10_000, 10_000_000)
 
 
-def test_openmp(build: Builder, tmp_path: Path) -> None:
+@pytest.mark.parametrize("counts", ["exact", "sampled"])
+def test_openmp(build: Builder, tmp_path: Path, counts: str) -> None:
     program = build("budget_openmp.c", flags=("-O1", "-fno-inline", "-fopenmp"))
-    run(program, tmp_path, "20", "200000", env={**BOUND, "OMP_NUM_THREADS": "2"})
+    run(program, tmp_path, "20", "200000", env={**BOUND, "VT_BUDGET_COUNTS": counts, "OMP_NUM_THREADS": "2"})
     archive = unified(tmp_path, program)
     assert check(archive).kinds()["ThreadFork"] == 20
-    assert 0 < by_name(calls(archive))["tiny"] < 4_000_000
+    tiny = by_name(calls(archive))["tiny"]
+    assert tiny == 8_000_000 if counts == "exact" else 0 < tiny < 4_000_000
 
 
 def test_ranks(mpi: Mpi, tmp_path: Path) -> None:

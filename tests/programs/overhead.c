@@ -5,6 +5,7 @@
      recursive  deep(9), which calls itself twice, with tiny at the bottom
      threads    3 threads do as nested
      forks      as storm, with 2 children that do the same after half of the turns
+     switched   as storm, with recording off in each second turn (-DVTRACE)
      phases     2000 storms in the first turn, else work in `calm` for 0.3 s of CPU time
      calm       work in `calm` for 1 ms of CPU time
    Prints the ns of CPU time for each call of tiny in the last half of the turns. */
@@ -16,6 +17,12 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef VTRACE
+#include "vt_user.h"
+#else
+#define VT_ON()
+#define VT_OFF()
+#endif
 
 #define KEPT __attribute__((noinline, noclone))
 
@@ -75,7 +82,11 @@ static void turn(const char *how, unsigned i)
     if (!strcmp(how, "storm") || !strcmp(how, "forks")) storm(i);
     else if (!strcmp(how, "recursive")) deep(9);
     else if (!strcmp(how, "calm")) calm(0.001);
-    else if (strcmp(how, "phases")) outer(i);
+    else if (!strcmp(how, "switched")) {
+        if (i % 2) VT_OFF();
+        storm(i);
+        if (i % 2) VT_ON();
+    } else if (strcmp(how, "phases")) outer(i);
     else if (i) calm(0.3);
     else
         for (unsigned j = 0; j < 2000; j++) storm(j);

@@ -34,7 +34,7 @@ class CountedReplay(KnownPaths):
         # a counted call is in the time of a recorded one around it, too
         made["exclusive"] = table["inclusive"]
         np.subtract.at(made["exclusive"], table["parent"][1:], table["inclusive"][1:])
-        made["min"][made["calls"] == 0] = np.iinfo(np.int64).max
+        made["min"][made["max"] == 0] = np.iinfo(np.int64).max  # no calls, or calls without times
         self._stats = made
         self._outermost = is_outermost(table)
 
@@ -82,8 +82,9 @@ def _added(rows: Array, stats: Array, more_rows: Array, more: Array) -> tuple[Ar
     made["min"] = np.iinfo(np.int64).max
     np.minimum.at(made["min"], member, all_stats["min"])
     np.maximum.at(made["max"], member, all_stats["max"])
-    calls = all_stats["calls"]
-    away = all_stats["total"] / np.maximum(calls, 1) - (made["total"] / np.maximum(made["calls"], 1))[member]
+    calls = all_stats["calls"] * (all_stats["max"] > 0)  # those with times
+    of_all = np.bincount(member, calls, len(first))
+    away = all_stats["total"] / np.maximum(calls, 1) - (made["total"] / np.maximum(of_all, 1))[member]
     np.add.at(made["deviations"], member, all_stats["deviations"] + calls * away**2)
     has_calls = made["calls"] > 0
     return keys[first][has_calls], made[has_calls]

@@ -22,11 +22,13 @@ from vtrace.io.sidecar import sidecar
 from vtrace.left_out import WHOLE_RUN, left_out
 from vtrace.reasons import (
     CHOSEN,
+    COUNTING,
     EXCEEDED,
     FLUSH,
     LOSSES,
     MISSING_VALUES,
     NOT_LOST,
+    ONLY_CALLS,
     OVERHEAD,
     OVERWRITTEN,
     THINNED,
@@ -240,19 +242,25 @@ def _without_functions(rows: Sequence[Mapping[str, Any]], zero: int, resolution:
                 f"{row['reason']} of the time of a thread, {since}, more than the bound: only functions compiled by "
                 "vtrace-cc can be left out"
             )
-    left_out = sorted((row["first"], row["reason"]) for row in rows if row["reason"].startswith(OVERHEAD))
-    if left_out:
-        first, reason = left_out[0]
-        names = reason.removeprefix(OVERHEAD) + (", later others" if len(left_out) > 1 else "")
-        yield (
-            f"left out (VT_BUDGET): calls of {names}, from {max(0, first - zero) / resolution:.6g} s on; they are not "
-            "counted, and their time is that of their callers"
-        )
+    costs = [row["reason"].removeprefix(COUNTING) for row in rows if row["reason"].startswith(COUNTING)]
+    each = f", at {max(costs, key=_ns)} each" if costs else ""
+    for start, what in ((OVERHEAD, "not counted"), (ONLY_CALLS, f"only counted{each}")):
+        found = [row for row in rows if row["reason"].startswith(start)]
+        if left_out := sorted((row["first"], row["reason"], row["count"]) for row in found):
+            first, reason, _ = left_out[0]
+            calls = sum(int(count) for _, _, count in left_out if count != UNKNOWN) // 2
+            names = reason.removeprefix(start) + (", later others" if len(left_out) > 1 else "")
+            since = f"from {max(0, first - zero) / resolution:.6g} s on"
+            number = f"{calls:,} " if calls else ""
+            yield (
+                f"left out (VT_BUDGET): {number}calls of {names}, {since}; they are {what}, and their time is that of "
+                "their callers"
+            )
 
 
 def _ns(length: str) -> float:
     number, unit = length.split(" ")
-    return float(number.replace(",", "")) * {"us": 1e3, "ms": 1e6}[unit]
+    return float(number.replace(",", "")) * {"ns": 1, "us": 1e3, "ms": 1e6}[unit]
 
 
 def _listed(kind: str) -> str:

@@ -26,6 +26,7 @@ _EXAMPLES = """\b
 Examples:
   vtrace score heat                               bytes and time of each region
   vtrace score heat --fit 32M -o heat.filter      a filter that needs at most 32 MB per process
+  vtrace score heat --budget -o heat.filter       the functions that VT_BUDGET has left out
   VT_FILTER_SPEC=heat.filter mpiexec -n 4 ./heat
 """
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -54,7 +55,7 @@ def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--output",
         type=click.Path(path_type=Path),
         metavar="FILTER",
-        help="Write the filter of --fit to FILTER [default: standard output].",
+        help="Write the filter to FILTER [default: standard output].",
     )
     return fit(output(function))
 
@@ -62,16 +63,57 @@ def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
 @fit_options
+@click.option(
+    "--budget",
+    is_flag=True,
+    help="Write a filter for the functions that the run has left out, or mostly only counted, because of VT_BUDGET.",
+)
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
-def command(target: str, fit: int | None, output: Path | None, rows: int, *, as_json: bool) -> None:
+def command(target: str, fit: int | None, output: Path | None, rows: int, *, budget: bool, as_json: bool) -> None:
     """The same as vtrace filter PREFIX --top N, or with --fit SIZE. Show bytes of buffer and time by region, too; with
     --fit, fit the filter to a given size.
 
     PREFIX names local files, which vtrace score does not change, or an archive of vtunify. The bytes are estimates: two
     events of 8 bytes per call, plus the records of MPI, I/O and memory.
     """
-    print_scores(target, fit, output, rows, as_json=as_json)
+    if budget and fit is not None:
+        raise UsageError("--budget and --fit exclude each other", "leave one of them out")
+    if budget:
+        _write_choice(target, output)
+    else:
+        print_scores(target, fit, output, rows, as_json=as_json)
+
+
+def _write_choice(target: str, output: Path | None) -> None:
+    """Writes the filter of --budget. Raises VtraceError."""
+    from vtrace.reports import score
+
+    console = Console("vtrace", NORMAL)
+    trace = _open(target)
+    chosen = score.left_out_by_budget(trace, score.scores(trace))
+    if not chosen:
+        raise VtraceError(f"{target}: VT_BUDGET has left out no function", "use vtrace score --fit SIZE")
+    title = f"{Path(target).name}: without {some(len(chosen), 'function')} that VT_BUDGET has left out or only counted"
+    _write_filter(trace, chosen, title, output, console=console)
+
+
+def _write_filter(
+    trace: Trace, chosen: list[Score], title: str, output: Path | None, *, console: Console, as_json: bool = False
+) -> None:
+    from vtrace.reports import score
+
+    functions, unread = _compiled_functions(trace)
+    text, reasons = score.filter_text(chosen, title, functions)
+    if output is None and not as_json:
+        click.echo(text, nl=False)
+    elif output is not None:
+        with complete(output) as file:
+            file.write(text)
+        without = some(len(chosen), "function")
+        click.echo(plain(f"{output}: {without}; next: run with VT_FILTER_SPEC={output}"))
+    for line in _about_flag(reasons, unread if chosen else None):
+        console.warn(line)
 
 
 def print_scores(target: str, fit: int | None, output: Path | None, rows: int, *, as_json: bool) -> None:
@@ -104,16 +146,7 @@ def print_scores(target: str, fit: int | None, output: Path | None, rows: int, *
     left = score.total(found) - sum(row.most for row in chosen)
     without = some(len(chosen), "function")
     title = f"{Path(target).name}: {left:,} of {score.total(found):,} bytes per process without {without}"
-    functions, unread = _compiled_functions(trace)
-    text, reasons = score.filter_text(chosen, title, functions)
-    if output is None and not as_json:
-        click.echo(text, nl=False)
-    elif output is not None:
-        with complete(output) as file:
-            file.write(text)
-        click.echo(plain(f"{output}: {without}; next: run with VT_FILTER_SPEC={output}"))
-    for line in _about_flag(reasons, unread if chosen else None):
-        console.warn(line)
+    _write_filter(trace, chosen, title, output, console=console, as_json=as_json)
     if left > fit:
         console.warn(f"{left:,} bytes per process remain, more than {fit:,}: the filter excludes no calls of libraries")
 
@@ -177,7 +210,7 @@ def _open(target: str) -> Trace:
                 raise error from None
             trace = vtrace.open(Path(where) / "score.trace")
             trace.prepare("profile")
-            _ = trace.ledger  # reads the sidecar before the temporary archive goes
+            _ = trace.ledger, trace.counted_calls  # read the sidecar before the temporary archive goes
             return trace
 
 

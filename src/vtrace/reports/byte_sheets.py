@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes of calls, which a profile counts in place of messages, operations on files and blocks of memory."""
+"""The bytes of calls that are counted, in place of messages, operations on files and blocks of memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def call_bytes(numbers: SummaryNumbers) -> Sheet:
-    """The bytes of each region, the most first; no rows for a run with events."""
-    trace, profile = numbers.trace, numbers.trace.recorded_profile
+    """The bytes of each region, the most first, of the calls that are no events."""
+    trace = numbers.trace
+    is_whole = numbers.window.start is numbers.window.stop is None
+    counted = trace.counted_calls if is_whole else None
+    profile = trace.recorded_profile or counted
     sums = {name: Counter[int]() for name in ("calls", "out", "in")}
     for location in numbers.window.rows(trace) if profile else ():
         if profile and location in profile.locations:
@@ -33,4 +36,9 @@ def call_bytes(numbers: SummaryNumbers) -> Sheet:
         Column("out_bytes", "sent, written, allocated"), Column("in_bytes", "received, read, freed"),
         Column("calls", "calls"), Column("class", "class", "text", minor=True), Column("region", "region", "text"),
     ]  # fmt: skip
-    return Sheet(name="bytes", title="Bytes of calls", columns=columns, rows=rows)
+    return Sheet(
+        name="bytes",
+        title="Bytes of calls that are only counted" if counted else "Bytes of calls",
+        columns=columns,
+        rows=rows,
+    )

@@ -116,6 +116,20 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
     return chosen
 
 
+def left_out_by_budget(trace: Trace, found: Sequence[Score]) -> list[Score]:
+    """The functions that VT_BUDGET has left out in the run, and those whose calls it has mostly only counted."""
+    names, counted = set(trace.vtrace.get("LEFT_OUT", {}).get("functions", ())), trace.counted_calls
+    known, calls = trace.regions["name"].tolist(), dict[str, int]()
+    for table in counted.locations.values() if counted else ():
+        for region, number in zip(table["region"].tolist()[1:], table["calls"].tolist()[1:], strict=True):
+            calls[known[region]] = calls.get(known[region], 0) + number
+    return [
+        score
+        for score in found
+        if score.kind == "function" and (score.name in names or 2 * calls.get(score.name, 0) > score.calls)
+    ]
+
+
 def _pattern(name: str) -> str:
     """The pattern of a filter that is nearest to a name. ? matches one byte, so a character of several bytes becomes *,
     and so does the character that replaces invalid UTF-8."""

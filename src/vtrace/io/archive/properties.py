@@ -208,6 +208,7 @@ _FORMS: dict[str, Check] = {
     "INLINED": _list(_object({"into": _text, "name": _text, "loop": _flag, "bytes": _count}, {}, _any)),
     "EVENT_BYTES": _count,
     "PROFILE": _object({"calls": _count}, {}, _any),
+    "LEFT_OUT": _object({"functions": _list(_text)}, {}, _any),
     "ITERATIONS": _object({"all": _count, "left_out": _count}, {}, _any),
     "CUT": _object(
         {"of": _text, "from_ns": _count, "to_ns": _count, "duration_ns": _count},

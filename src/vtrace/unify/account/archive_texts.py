@@ -73,6 +73,8 @@ def properties(
         values["PROFILE"] = {"calls": calls}
     if (calls := calls_of(row.counted for row in rows)) is not None:
         values["COUNTED"] = {"calls": calls}
+    if names := sorted({name for row in rows for name in row.left_out_names}):
+        values["LEFT_OUT"] = {"functions": names}
     iterations, left_out = (sum(row.iterations[part] for row in rows) for part in (0, 1))
     if iterations:
         values["ITERATIONS"] = {"all": iterations, "left_out": left_out}

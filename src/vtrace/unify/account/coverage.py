@@ -20,7 +20,14 @@ from vtrace.io.local.records import LOST_REASONS, MARKERS, SITE_SHARED, SITE_TIM
 from vtrace.io.sidecar.sidecar import SHARED, TIMED
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
-from vtrace.unify.account.ledger_intervals import BEGIN, Gap, function_changes, gaps_of, left_out_functions
+from vtrace.unify.account.ledger_intervals import (
+    BEGIN,
+    Gap,
+    function_changes,
+    gaps_of,
+    left_out_functions,
+    left_out_names,
+)
 from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.process_definitions import ITERATIONS, ProcessDefinitions, Summary
 from vtrace.unify.model.profiles import ROW, archive_rows, calls_without_row
@@ -88,6 +95,7 @@ class CoverageRow:
     iterations: tuple[int, int] = (0, 0)
     """The numbers of its iterations, and of those that are left out (VT_KEEP)."""
     left_out: int = 0
+    left_out_names: tuple[str, ...] = ()
     """The functions that the process has left out for a time (VT_BUDGET), in the row of its main thread."""
     waits: Array = field(default_factory=lambda: NO_WAITS, compare=False)
     """The intervals in which the thread waited for a processor, as in Transcoded."""
@@ -179,6 +187,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         counted=None if process.head.counts else archive_rows(process, number),
         iterations=_iterations(known, number),
         left_out=left_out_functions(process) if number == 0 else 0,
+        left_out_names=left_out_names(process) if number == 0 else (),
         waits=result.waits if result else NO_WAITS,
         blocked=blocked,
         sites={site: _site(known, site) for site in np.unique(blocked["site"]).tolist() if site},

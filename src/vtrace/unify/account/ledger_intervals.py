@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vtrace.io.common.arrays import Array
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
 from vtrace.reasons import (
     COUNTERS,
+    COUNTING,
     EXCEEDED,
     FLUSH,
     GAPS,
     LOSSES,
     NO_SAMPLES,
     OFF,
+    ONLY_CALLS,
     OVERHEAD,
     OVERWRITTEN,
     SAMPLES,
@@ -135,8 +138,13 @@ def _thinned(found: list[Gap], process: Process, number: int) -> list[Gap]:
     first = next((i for i, gap in enumerate(found) if gap.reason.startswith((THINNED, UNKEPT))), None)
     found = [gap._replace(events=0) if gap.reason.startswith((THINNED, UNKEPT)) else gap for gap in found]
     if first is not None and rows is not None:
-        found[first] = found[first]._replace(events=int(rows["turns"][rows["what"] != 0].sum()))
+        found[first] = found[first]._replace(events=_counted_events(rows, timed=True))
     return found
+
+
+def _counted_events(rows: Array, *, timed: bool) -> int:
+    """Returns the number of events that rows of a profile stand for: those of calls with times, or without."""
+    return int(rows["turns"][(rows["what"] != 0) & ((rows["most"] > 0) == timed)].sum())
 
 
 def _length(process: Process, ticks: int) -> str:
@@ -198,11 +206,13 @@ def _selected(process: Process) -> Iterator[Gap]:
 
 class FunctionChange(NamedTuple):
     """A change of the functions that a process leaves out because of VT_BUDGET. time: ns of the archive. part: of the
-    time of a thread that recording took, in %; 0: functions are recorded again. names: of some of the functions."""
+    time of a thread that recording took, in %; 0: functions are recorded again. counted: their calls are
+    counted. names: of some of the functions."""
 
     time: int
     part: int
     functions: int
+    counted: bool
     names: tuple[str, ...]
 
 
@@ -214,11 +224,13 @@ def function_changes(process: Process) -> list[FunctionChange]:
         if not key.startswith(own_definitions.OVERHEAD):
             continue
         match str(value).split(" "):
-            case [pid, ticks, "out" | "in", part, count, *names] if all(map(str.isdecimal, (pid, ticks, part, count))):
+            case [pid, ticks, "out" | "counted" | "in" as how, part, count, *names] if all(
+                map(str.isdecimal, (pid, ticks, part, count))
+            ):
                 if int(pid) == process.head.pid or int(ticks) <= begin:
                     since = process.archive_ns(int(ticks)) if int(ticks) > begin else BEGIN  # of its parent
                     shown = tuple(readable(name, fortran=False) for name in names)
-                    found.append(FunctionChange(since, int(part), int(count), shown))
+                    found.append(FunctionChange(since, int(part), int(count), how == "counted", shown))
     return sorted(found, key=lambda change: change.time)
 
 
@@ -229,17 +241,29 @@ def left_out_functions(process: Process) -> int:
     return len({*named}) + sum(change.functions for change in changes) - len(named)
 
 
+def left_out_names(process: Process) -> tuple[str, ...]:
+    """Returns the names of these functions, as far as they are known."""
+    return tuple(sorted({name for change in function_changes(process) for name in change.names}))
+
+
 def _left_out_functions(process: Process) -> Iterator[Gap]:
     """Yields intervals for the functions that the process leaves out, since recording took too much time, and for
     the time after that in which it still takes too much."""
-    left_out = list[FunctionChange]()
+    left_out, ended = list[FunctionChange](), list[Gap]()
     for change in function_changes(process):
         if change.part:
             left_out.append(change)
         elif left_out:
-            yield _without(left_out.pop(), change.time)
-    for change in left_out:
-        yield _without(change, END)
+            ended.append(_without(left_out.pop(), change.time))
+    found = ended + [_without(change, END) for change in left_out]
+    counted = next((i for i, gap in enumerate(found) if gap.reason.startswith(ONLY_CALLS)), None)
+    if counted is not None:  # the first has the events of all
+        events = sum(_counted_events(rows, timed=False) for rows in process.contents.profiles.values())
+        found[counted] = found[counted]._replace(events=events)
+    yield from found
+    pid, _, tenths = str(process.definitions.properties.get(own_definitions.COUNTING, "")).partition(" ")
+    if pid == str(process.head.pid) and tenths.isdecimal():
+        yield Gap(BEGIN, END, events=0, kind="user", reason=f"{COUNTING}{int(tenths) / 10:g} ns")
     pid, _, rest = str(process.definitions.properties.get(own_definitions.EXCEEDED, "")).partition(" ")
     if pid == str(process.head.pid):
         begin, part = _since(process, rest)
@@ -250,7 +274,8 @@ def _without(change: FunctionChange, end: int) -> Gap:
     """Returns the interval of functions that were left out together."""
     names = [name if len(name) <= _LONG else name[: _LONG - 3] + "..." for name in change.names[:_SHOWN]]
     more = f" and {change.functions - len(names)} more" if change.functions > len(names) else ""
-    return Gap(change.time, end, kind="user", reason=f"{OVERHEAD}{', '.join(names)}{more}")
+    start = ONLY_CALLS if change.counted else OVERHEAD
+    return Gap(change.time, end, kind="user", reason=f"{start}{', '.join(names)}{more}")
 
 
 def _stated(process: Process) -> Iterator[Gap]:

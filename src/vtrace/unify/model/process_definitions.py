@@ -35,6 +35,8 @@ LEFT_OUT = "left_out."
 OVERHEAD = "overhead."
 """Prefix of properties of a change of the functions that a process leaves out (csrc/funwrap/left_out.c); its number
 follows."""
+COUNTING = "overhead.counting"
+"""The property with the process id, and the tenths of ns that a count of a call of such a function takes."""
 EXCEEDED = "overhead.exceeded"
 """The property with the process id, and ticks and part in % since which recording takes more than VT_BUDGET."""
 REFUSED = "refused."

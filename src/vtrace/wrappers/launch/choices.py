@@ -51,7 +51,13 @@ VALUES = {
     "iteration": (
         "--iteration",
         "NAME",
-        "With --keep: the function or user region whose calls are the iterations; sets VT_ITERATION.",
+        "With --keep or --trigger: the function or user region whose calls are the iterations; sets VT_ITERATION.",
+    ),
+    "trigger": (
+        "--trigger",
+        "RULE",
+        "Keep the last records, and write them when 'iteration > 1.5 x median', or MPI calls take more than a part of "
+        "the time, 'mpi wait > 20 %'; sets VT_TRIGGER and VT_MODE=RING.",
     ),
     "sample": (
         "--sample",
@@ -146,6 +152,7 @@ class Choices:
         self.budget: str | None = None
         self.keep: str | None = None
         self.iteration: str | None = None
+        self.trigger: str | None = None
         self.sample: str | None = None
         self.sample_clock: str | None = None
         self.counters: str | None = None

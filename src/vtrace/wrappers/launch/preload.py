@@ -33,6 +33,8 @@ _SITES, _SITE_BYTES = "VT_MEMTRACE_CALLSITES", "32K"
 """The setting by which callers of allocations are recorded where functions are not, and its value."""
 _KEEP = re.compile(r"((first|every):\d+|slowest:\d+(\.\d+)?%)(,((first|every):\d+|slowest:\d+(\.\d+)?%))*")
 """The values of --keep."""
+_TRIGGER = re.compile(r"iteration *> *\d+(\.\d+)? *x *median|mpi *wait *> *\d+(\.\d+)? *%", re.IGNORECASE)
+"""The values of --trigger."""
 _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
 """Settings of a user who wants other samples, or none by default."""
 _DEBUGGERS = ("gdb", "lldb", "rr", "cuda-gdb", "rocgdb", "gdb-oneapi", "ddd")
@@ -180,13 +182,7 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
         if chosen.profile_only:
             raise UsageError("--profile-only and --budget exclude each other", "leave one of them out")
         made.changes["VT_BUDGET"] = budget
-    if chosen.keep and not _KEEP.fullmatch(chosen.keep):
-        raise UsageError(f"--keep {chosen.keep} is no rule", "give first:N, every:N, slowest:P% or first:3,every:9")
-    for setting, value in (("VT_KEEP", chosen.keep), ("VT_ITERATION", chosen.iteration)):
-        if value:
-            made.changes[setting] = value
-    if chosen.keep and not (chosen.iteration or environ.get("VT_ITERATION")):
-        raise UsageError(f"--keep {chosen.keep} needs the region of the iterations", "give --iteration NAME")
+    _set_iterations(made, chosen, environ)
     if level := chosen.section_level:
         if not (level.isascii() and level.isdigit()):
             raise UsageError(f"--section-level {level} is not a level", "give a number from 0 on")
@@ -209,6 +205,25 @@ def _set_settings(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> No
         if not rate:
             raise UsageError(f"--sample-clock={clock} needs --sample", f"vtrace run --sample --sample-clock={clock}")
         made.changes["VT_SAMPLE_CLOCK"] = clock
+
+
+def _set_iterations(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+    """Sets what --keep, --trigger and --iteration choose."""
+    keep, trigger = chosen.keep, chosen.trigger
+    if keep and not _KEEP.fullmatch(keep):
+        raise UsageError(f"--keep {keep} is no rule", "give first:N, every:N, slowest:P% or first:3,every:9")
+    if trigger and not _TRIGGER.fullmatch(trigger):
+        raise UsageError(f"--trigger {trigger} is no rule", "give 'iteration > 1.5 x median' or 'mpi wait > 20 %'")
+    if trigger and (keep or chosen.profile_only or chosen.budget):
+        raise UsageError("--trigger excludes --keep, --budget and --profile-only", "leave one of them out")
+    needs = f"--keep {keep}" if keep else f"--trigger {trigger}" if trigger and "iteration" in trigger.lower() else ""
+    if needs and not (chosen.iteration or environ.get("VT_ITERATION")):
+        raise UsageError(f"{needs} needs the region of the iterations", "give --iteration NAME")
+    for setting, value in (("VT_KEEP", keep), ("VT_ITERATION", chosen.iteration), ("VT_TRIGGER", trigger)):
+        if value:
+            made.changes[setting] = value
+    if trigger:
+        made.changes["VT_MODE"] = "RING"
 
 
 def _set_counters(made: Plan, text: str, environ: Mapping[str, str]) -> None:
