@@ -113,6 +113,7 @@ def _of_ranks(
         plant("late_reduce", longer(function="prepare", culprits=(last,), words="MPI_")),
         plant("probed", longer(function="chemistry", culprits=(last,), words="MPI_", loss=each * others)),
         plant("polled", longer(function="prepare", culprits=even, words="MPI_Test", loss=each * pairs)),
+        plant("polled_with_naps", longer(function="prepare", culprits=even, words="MPI_Test", loss=each * pairs)),
         plant("slowest_first", longer(function="prepare", culprits=(1,), words="order")),
         plant("ordered_output", Cause(kind="serialisation slow_iterations", function="write_block")),
         plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
