@@ -11,6 +11,8 @@ enum { OF_RECEIVE = 1, OF_COLLECTIVE, OF_SEND }; /* kinds of objects that have a
    call may stand for many (csrc/core/polls.c), after which their gaps come. */
 #define CLOSE 8
 #define CLOSE_NS 20000
+/* Or the thread sleeps for this part of it, without its waits for a processor, of which the short ones are unknown. */
+#define ASLEEP 0.5
 
 #define ROOT_SELF 0xfffffffeu /* OTF2_COLLECTIVE_ROOT_SELF */
 
@@ -20,6 +22,7 @@ struct ends_finder {
     uint32_t *call_of; /* the outermost MPI call of each call path, 0: none */
     int64_t *time_of; /* ns of each call path since the last MPI call */
     uint32_t *touched; /* the call paths with times, in no order */
+    uint64_t slept; /* place in idle_times of the latest search */
     uint64_t known, nodes_room, ntouched, ends_room, times_room, locks_room;
     uint64_t locking, unlocking; /* 1 + place of the lock that the open MPI call requests or releases; 0: none */
     struct vt_pair_table held; /* (window, target) -> 1 + place in locks */
@@ -47,11 +50,13 @@ static int learn(struct ends_finder *f, const struct vt_replay *r)
     if (f->replay != r) f->known = 0;
     f->replay = r;
     if (f->known == r->npaths) return 1;
-    uint64_t room = f->nodes_room, same = room, also = room;
+    uint64_t room = f->nodes_room, same = room, also = room, too = room;
     if (!VT_ROOM(f->call_of, r->npaths, &room)) return 0;
     if (!VT_ROOM(f->time_of, r->npaths, &same)) return 0;
     if (!VT_ROOM(f->touched, r->npaths, &also)) return 0;
+    if (!VT_ROOM(f->out.naps, r->npaths, &too)) return 0;
     memset(f->time_of + f->nodes_room, 0, (room - f->nodes_room) * sizeof *f->time_of);
+    memset(f->out.naps + f->nodes_room, 0, (room - f->nodes_room) * sizeof *f->out.naps);
     f->nodes_room = room;
     if (!f->known) f->call_of[f->known++] = 0;
     for (; f->known < r->npaths; f->known++) {
@@ -122,17 +127,40 @@ static int begin_call(struct ends_finder *f, int64_t t)
     return keep_times(f);
 }
 
-/* True if a poll that starts now goes on with those before. */
-static int goes_on(const struct ends_finder *f, uint32_t call, int64_t t)
+/* The ns that the thread has slept until a time, less the part ASLEEP of the time in which it had a processor or slept.
+   Times must not descend. */
+static double slept_until(struct ends_finder *f, double t)
 {
-    const int64_t most = f->polled * CLOSE, also = 2 * f->polled + CLOSE_NS;
-    return f->polled >= 0 && f->poll_call == call && t - f->poll_ended <= (most < also ? most : also);
+    const struct vt_mpi_finder *o = &f->out;
+    const double *times = o->idle_times;
+    while (f->slept + 1 < o->nidle && times[f->slept + 1] <= t) f->slept++;
+    const uint64_t i = f->slept, next = i + 1 < o->nidle && t > times[i] ? i + 1 : i;
+    const double part = next == i ? 0 : (t - times[i]) / (times[next] - times[i]);
+    const double asleep = o->asleep[i] + part * (o->asleep[next] - o->asleep[i]);
+    return asleep - ASLEEP * (t - o->waited[i] - part * (o->waited[next] - o->waited[i]));
+}
+
+/* True if a poll that starts now goes on with those before. */
+static int goes_on(struct ends_finder *f, uint32_t call, int64_t t)
+{
+    if (f->polled < 0 || f->poll_call != call) return 0;
+    const int64_t most = f->polled * CLOSE, also = 2 * f->polled + CLOSE_NS, gap = t - f->poll_ended;
+    if (gap <= (most < also ? most : also)) return 1;
+    if (f->out.nidle) {
+        const double before = slept_until(f, (double)f->poll_ended);
+        if (slept_until(f, (double)t) > before) return 1;
+    }
+    f->out.between_polls += gap;
+    return 0;
 }
 
 /* Makes the poll that starts now a part of the latest call: the time since then was no work. */
 static void go_on(struct ends_finder *f)
 {
-    for (uint64_t i = 0; i < f->ntouched; i++) f->time_of[f->touched[i]] = 0;
+    for (uint64_t i = 0; i < f->ntouched; i++) {
+        f->out.naps[f->touched[i]] += f->time_of[f->touched[i]];
+        f->time_of[f->touched[i]] = 0;
+    }
     f->ntouched = 0;
     f->out.useful = f->poll_useful;
     f->call = f->poll_call;
@@ -583,6 +611,7 @@ VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *out, int64_t ns)
     advance(f, ns);
     if (f->call) end_call(f, ns);
     out->last = ns;
+    out->nnaps = f->known;
     f->node = f->call = 0;
     if (out->want_times && !keep_times(f)) return VT_READ_NO_MEMORY; /* the last entry is for the end of the location */
     f->times[1] = f->times[1] << 1 | 1; /* is_mpi */
@@ -595,7 +624,9 @@ VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
 {
     struct ends_finder *f = (struct ends_finder *)out;
     out->nends = out->ntimes = out->nlocks = out->events = out->calls = 0;
-    out->first = out->last = out->useful = out->flushed = 0;
+    out->first = out->last = out->useful = out->flushed = out->between_polls = 0;
+    if (out->naps) memset(out->naps, 0, f->nodes_room * sizeof *out->naps);
+    out->nnaps = f->slept = 0;
     out->ends_widths = out->times_widths = 0;
     memset(f->columns, 0, sizeof f->columns);
     memset(f->times, 0, sizeof f->times);
@@ -621,7 +652,7 @@ VT_EXPORT void vt_mpi_ends_free(struct vt_mpi_finder *out)
     if (!f) return;
     vt_pair_table_free(&f->requests);
     vt_pair_table_free(&f->held);
-    void *all[] = {out->ends, out->times, out->locks, f->call_of, f->time_of, f->touched};
+    void *all[] = {out->ends, out->times, out->locks, out->naps, f->call_of, f->time_of, f->touched};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(f);
 }

@@ -4,8 +4,8 @@
    posts, but the sender is known only at the completion: a receive's end has the place of the post, and gets its values
    at the completion. All ends of a location stay in memory until the location's last event.
 
-   Calls in a row that poll (MPI_Test) are one call, with the short time between them: the program waits for the end
-   that the last one finds. */
+   Calls in a row that poll (MPI_Test) are one call, with the short time between them, or a longer one in which the
+   thread sleeps: the program waits for the end that the last one finds. */
 #ifndef VT_MPI_ENDS_H
 #define VT_MPI_ENDS_H
 
@@ -123,12 +123,18 @@ struct vt_mpi_finder {
     uint64_t nregions;
     uint64_t want_times;
     uint64_t process; /* row */
+    /* At ascending times, the ns that the location has slept until then, and waited for a processor. nidle 0: unknown. */
+    const double *idle_times, *asleep, *waited;
+    uint64_t nidle;
     struct vt_mpi_end *ends; /* results from this field on, since vt_mpi_ends_begin */
     struct vt_path_time *times;
     struct vt_lock_epoch *locks;
     uint64_t nends, ntimes, nlocks, events;
     int64_t first, last, useful, flushed; /* flushed: ns in which buffers were written outside of MPI */
     uint64_t calls; /* the number of MPI calls */
+    int64_t *naps; /* (nnaps,) ns of sleep and the like between polls in a row, by call path */
+    uint64_t nnaps;
+    int64_t between_polls; /* ns between polls that are no row; they may be one, if sleep is unknown */
     uint64_t ends_widths, times_widths; /* for packed.h; set by vt_mpi_ends_end */
 };
 

@@ -14,8 +14,8 @@
     F(S, comm_ids) F(S, window_ids) F(S, group_ids) F(S, comm_rows) F(S, window_rows) F(S, group_rows) F(S, ncomm_ids) F(S, nwindow_ids) F(S, ngroup_ids) F(S, group_first) F(S, group_members) F(S, first)    \
     F(S, members) F(S, remote) F(S, is_self) F(S, ncomms) F(S, nwindows) F(S, nprocesses)
 #define FINDER(F, S)                                                                                                   \
-    F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, locks)         \
-    F(S, nends) F(S, ntimes) F(S, nlocks) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls) F(S, ends_widths) F(S, times_widths)
+    F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, idle_times) F(S, asleep) F(S, waited) F(S, nidle) F(S, ends) F(S, times) F(S, locks)         \
+    F(S, nends) F(S, ntimes) F(S, nlocks) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls) F(S, naps) F(S, nnaps) F(S, between_polls) F(S, ends_widths) F(S, times_widths)
 #define PLACE(F, S) F(S, file) F(S, ends) F(S, ends_widths) F(S, offset) F(S, begin) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times) F(S, times_widths) F(S, times_offset) F(S, times_begin) F(S, ntimes) F(S, start) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
 #define WAIT(F, S)                                                                                                     \
     F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)

@@ -29,11 +29,10 @@ GOMP_BODIES static void run_as(const struct gomp_data *call, int construct)
         call->body(call->data);
         return;
     }
-    uint32_t nopen = t->nopen, thread = 0;
+    uint32_t nopen = t->nopen;
     int single = t->single, after = t->after_single;
-    if (!omp_is_member(t, call->team->id)) thread = (uint32_t)ask(&number, (const void *)call->body);
     t->single = 0;
-    omp_team_begin(t, call->team, call->fork, thread);
+    omp_team_begin(t, call->team, call->fork, (uint32_t)ask(&number, (const void *)call->body));
     if (construct >= 0) omp_open(t, omp_region(construct, (const void *)call->body));
     call->body(call->data);
     omp_single_end(t);

@@ -14,7 +14,7 @@ _Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1];
 
 void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined)
 {
-    vt_define(VT_D_TEAM, vt_number(team->id), vt_number(t->location), vt_number(t->thread_number),
+    vt_define(VT_D_TEAM, vt_number(team->id), vt_number(t->location), vt_number(t->numbers[team->id] - 1u),
               vt_number(team->creator_location), vt_number(joined));
 }
 
@@ -80,9 +80,8 @@ static void write_begin(struct omp_thread *t, struct omp_team *team, struct omp_
     uint64_t joined = 0;
     if (waits == team && t->waits_number + 1 == fork.number) joined = fork.joined;
     else if (waits && region) joined = omp_joined(t);
-    if (waits != team && !OMP_LIKELY(omp_is_member(t, team->id))) {
-        t->seen[team->id / 8] |= (uint8_t)(1u << team->id % 8);
-        t->thread_number = number;
+    if (!OMP_LIKELY(t->numbers[team->id] == (uint16_t)(number + 1))) { /* a new member, or one with another number */
+        t->numbers[team->id] = (uint16_t)(number + 1);
         omp_define_member(t, team, 0);
     }
     vt_write_few(VT_HEAD(VT_K_THREAD_TEAM_BEGIN, 2, team->id), two(region, team->level), joined, 0, 0, 3);

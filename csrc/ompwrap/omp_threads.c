@@ -73,11 +73,11 @@ struct omp_thread *omp_thread_begin(void)
     if (!t && (t = vt_pages(sizeof *t))) {
         t->location = location;
         atomic_store(&t->used, 1);
-        t->seen = vt_pages(VT_ID_MAX / 8 + 1);
+        t->numbers = vt_pages((VT_ID_MAX + 1) * sizeof *t->numbers);
         t->next = atomic_load(&all);
         while (!atomic_compare_exchange_weak(&all, &t->next, t)) {}
     }
-    if (!t || !t->seen) {
+    if (!t || !t->numbers) {
         t = NULL;
         goto out;
     }

@@ -108,11 +108,10 @@ struct omp_thread {
     _Atomic(struct omp_team *) waits; /* the team for whose end the thread waits, as a worker; the fork of that team */
     _Atomic uint64_t waits_number;
     uint64_t ended_at; /* in ticks: when the thread began to wait; 0: unknown */
-    uint32_t thread_number;
     uint32_t wait; /* region of the wait at the end of the team */
     int single, after_single; /* the thread executes a single; the next barrier is that of a single */
     uint32_t nopen, open[OMP_OPEN];
-    uint8_t *seen; /* one bit for each team that the thread is defined as a member of */
+    uint16_t *numbers; /* by team: the thread number + 1 with which the thread is defined as a member; 0: it is not */
     uint32_t ntasks;
     uint64_t tasks[OMP_TASKS]; /* open tasks of libomp, innermost last */
     struct {
@@ -189,9 +188,7 @@ extern _Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1]; /* by id; a page use
 /* Begins a parallel region. code: its place; threads: number requested. Returns the team; NULL if parallel regions are
    nested too deeply. */
 struct omp_team *omp_fork(struct omp_thread *t, enum omp_construct construct, const void *code, uint32_t threads);
-/* Returns whether the thread is defined as a member. */
-static inline int omp_is_member(const struct omp_thread *t, uint32_t team) { return t->seen[team / 8] >> team % 8 & 1; }
-/* number: thread number in the team, needed until the thread is defined as a member. */
+/* number: thread number in the team. */
 void omp_team_begin(struct omp_thread *t, struct omp_team *team, struct omp_fork fork, uint32_t number);
 /* The thread has finished its part of the innermost team and waits for the others. */
 void omp_team_end(struct omp_thread *t);

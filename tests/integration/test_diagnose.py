@@ -99,7 +99,7 @@ def test_planted_waits_of_threads(threads: Path) -> None:
         assert longest["callpath"], longest
     waits = diagnose(threads)["waits"]
     idle = [row for row in waits if row["kind"] == "omp_idle_threads"]
-    assert {row["location"] for row in idle} == {"Thread 1"}
+    assert {row["location"] for row in idle} == {"OMP thread 1"}
     assert sum(row["time_ns"] for row in idle) >= 550 * MS, "while the first thread is outside of parallel regions"
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
+from support.oracles.check import check
 from support.tools import call
 
 PARALLEL = "!$omp parallel @"
@@ -87,3 +88,27 @@ def test_lines_where_there_are_any(build: Builder, tmp_path: Path, compiler: str
     found = parallel(regions(tmp_path, program))
     assert sorted(found.values()) == [4, 6, 8, 10]
     assert all(re.fullmatch(r"omp_names\.cpp:\d+", name) for name in found), found
+
+
+@pytest.mark.parametrize("nested", [(), ("nested",)])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_threads_have_the_numbers_of_openmp(
+    build: Builder, tmp_path: Path, compiler: str, nested: tuple[str, ...]
+) -> None:
+    """Functions that a thread calls for its own number, and inside nested teams for that of the thread around it."""
+    program = build("omp_numbers.c", compiler=compiler, flags=("-O0", "-g", "-fopenmp"), mode="mt")
+    run(program, tmp_path, *nested)
+    unify(tmp_path, program.name)
+    trace = check(tmp_path / f"{program.name}.trace")
+    numbers = {f"t{n}": str(n) for n in (1, 2, 3)} | {"of0": "0:1", "of1": "1:1"}
+    called: dict[str, set[str]] = {}
+    for event in trace.events:
+        if event.kind == "Enter" and (number := numbers.get(trace.region_of(event).name)):
+            called.setdefault(trace.locations[event.location].name, set()).add(number)
+    told = {name: set(re.findall(r"\d+(?::\d+)*", name.partition("OMP thread ")[2])) for name in called}
+    assert told == called
+    if not nested:
+        assert [one.name for one in trace.locations.values()] == [
+            "Master thread",
+            *map("OMP thread {}".format, (1, 2, 3)),
+        ]

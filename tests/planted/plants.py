@@ -113,6 +113,7 @@ def _of_ranks(
         plant("late_reduce", longer(function="prepare", culprits=(last,), words="MPI_")),
         plant("probed", longer(function="chemistry", culprits=(last,), words="MPI_", loss=each * others)),
         plant("polled", longer(function="prepare", culprits=even, words="MPI_Test", loss=each * pairs)),
+        plant("polled_with_naps", longer(function="prepare", culprits=even, words="MPI_Test", loss=each * pairs)),
         plant("slowest_first", longer(function="prepare", culprits=(1,), words="order")),
         plant("ordered_output", Cause(kind="serialisation slow_iterations", function="write_block")),
         plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
@@ -162,7 +163,7 @@ def _of_hybrids(n: int) -> Iterator[Plant]:
     each = 1e-3 * 20 * STEPS
     late = partial(Cause, function="chemistry")
     causes = {
-        "thread_of_one_rank": late(kind="omp_imbalance", culprits=(1,), thread="Thread 1", loss=each * n),
+        "thread_of_one_rank": late(kind="omp_imbalance", culprits=(1,), thread="OMP thread 1", loss=each * n),
         "thread_of_each_rank": late(kind="omp_imbalance", loss=each * n),
         "serial_of_one_rank": Cause(kind="imbalance omp_serial", function="assemble", words="rank 1"),
         "healthy_hybrid": None,
@@ -371,7 +372,7 @@ def _combined() -> Iterator[Plant]:
         ("uneven_cells", 2, cells(words="called by cell"), run, in_c),
         ("uneven_cells", 2, cells(words="idle ("), ("cc",), in_c),  # vtrace-cc does not inline idle, and has no samples
         ("threads_call_mpi", 2, packs(words="called by pack"), run, in_c),
-        ("threads_call_mpi", 2, packs(words="idle (", thread="Thread 1"), ("cc",), in_c),
+        ("threads_call_mpi", 2, packs(words="idle (", thread="OMP thread 1"), ("cc",), in_c),
         ("in_taskwait", 2, tasks, (*run, "cc"), in_c),
         ("nested_teams", 2, threads(words="!$omp parallel"), (*run, "cc"), in_c),
         ("master_packs", 2, master(words="called by pack_halo"), run, in_c),

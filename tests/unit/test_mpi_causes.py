@@ -12,6 +12,7 @@ import pytest
 
 from support.oracles.slow_waits import Waits
 from support.readers.archive import read
+from support.synthetic_runs.diagnosed import asleep, without_processor
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import BOUND
 from vtrace.analysis.questions.profile import path_names
@@ -308,6 +309,38 @@ def test_polls_in_a_row_wait_for_a_message(
     trace = Trace(archive(tmp_path / "a", events))
     assert waits_of(trace) == waits
     assert trace.efficiencies()["useful_mean_ns"].tolist() == [(620 - 10 + 620 - 2 - in_mpi) / 2]
+
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("slept", "waited", "waits"),
+    [(8, 0, True), (0, 0, False), (3, 0, False), (3, 5, True), (0, 10, False)],
+    ids=["asleep", "at work", "asleep for a third", "asleep but for waits for a processor", "without a processor"],
+)
+def test_naps_between_polls_are_a_wait(slept: int, waited: int, waits: bool, tmp_path: Path) -> None:
+    """Rank 1 tests a request every 10 ms until rank 0 sends. slept, waited: ms of these 10."""
+    test, post, work = region("MPI_Test"), region("MPI_Irecv"), region("work")
+    begins = [at * MS for at in range(110, 300, 10)]
+    send = [(300 * MS, "Leave", work), *calls(300 * MS, 301 * MS, 1)]
+    receive = [
+        (100 * MS, "Leave", work),
+        (100 * MS, "Enter", post), (100 * MS, "MpiIrecvRequest", 1), (101 * MS, "Leave", post),
+        *((at, kind, test) for at in begins for kind in ("Enter", "Leave")),
+        (300 * MS, "Enter", test), (302 * MS, "MpiIrecv", 0, 0, 7, 8, 1), (303 * MS, "Leave", test),
+    ]  # fmt: skip
+    begin, end = [(0, "Enter", 0), (0, "Enter", work)], [(310 * MS, "Leave", 0)]
+    anchor = archive(tmp_path / "a", {0: [*begin, *send, *end], 1: [*begin, *receive, *end]})
+    if slept:
+        asleep(anchor, *((1, at, at + slept * MS, "", ()) for at in begins))
+    if waited:
+        without_processor(anchor, *((1, at + slept * MS, at + 10 * MS, waited * MS) for at in begins))
+    trace = Trace(anchor)
+    assert waits_of(trace) == ({"MPI_Test": 190 * MS} if waits else {})
+    found = [one for one in trace.diagnosis(Selection()).findings if one.kind == "imbalance"]
+    assert [(one.culprit.partition(",")[0], one.loss_ns) for one in found] == [("rank 0", 190 * MS)] * waits
+    assert trace.efficiencies()["useful_mean_ns"].tolist() == [(300 + 9 + 100 + 9 + 7 + (0 if waits else 190)) * MS / 2]
 
 
 def test_polls_before_a_receive(tmp_path: Path) -> None:

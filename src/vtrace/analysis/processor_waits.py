@@ -67,6 +67,12 @@ class ProcessorWaits:
         self.begin, self.end = ((table[name].astype(np.float64) - trace.offset) * scale for name in ("from", "to"))
         self.ns = np.clip(np.nan_to_num(table["ns"].astype(np.float64)), 0, np.maximum(0, self.end - self.begin))
 
+    def sums(self, mine: Array) -> tuple[Array, Array]:
+        """Ascending times, and the ns of waits until each. mine: (waits,) bool, those of a location."""
+        times = np.maximum.accumulate(np.stack([self.begin[mine], self.end[mine]], 1).ravel())
+        ns = np.cumsum(np.stack([np.zeros(len(times) // 2), self.ns[mine]], 1).ravel())
+        return times, ns
+
     def paths(self, tree: Table) -> Array:
         """(waits,) the call path of each wait, a row of the tree; -1: unknown, or not in the tree. tree: of
         Trace.call_tree."""
@@ -93,9 +99,7 @@ class ProcessorWaits:
         """(n,) ns that locations waited between times (ns). counts: (waits,) bool, those that count."""
         found = np.zeros(len(locations))
         for location in np.unique(self.location[counts & np.isin(self.location, locations)]).tolist():
-            mine = counts & (self.location == location)
-            times = np.maximum.accumulate(np.stack([self.begin[mine], self.end[mine]], 1).ravel())
-            sums = np.cumsum(np.stack([np.zeros(len(times) // 2), self.ns[mine]], 1).ravel())
+            times, sums = self.sums(counts & (self.location == location))
             rows = np.flatnonzero(locations == location)
             until_begin, until_end = (np.interp(at[rows].astype(np.float64), times, sums) for at in (begins, ends))
             found[rows] = np.maximum(0, until_end - until_begin)

@@ -34,7 +34,8 @@ _WORDS = {
     "number": r"\d+(\.\d+)?",
     "process": r"MPI Rank \d+( of world \d+)?",
     "sampling": "CPU time|elapsed time",
-    "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory",
+    "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory"
+    r"|(Thread \d+ \()?OMP thread \d+(:\d+| or \d+)*( or others)?( of Thread \d+)?\)?",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
     "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
     r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"

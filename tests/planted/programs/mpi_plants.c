@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BASE 10 /* ms of each rank and step in compute() */
 #define BYTES 1000 /* of a message */
@@ -275,6 +276,28 @@ static void polled(void)
     }
 }
 
+/* They sleep for half a millisecond before they look again, by a helper. */
+static int look(MPI_Request *request)
+{
+    int is_there;
+    MPI_Test(request, &is_there, MPI_STATUS_IGNORE);
+    if (!is_there) usleep(500);
+    return is_there;
+}
+
+static void polled_with_naps(void)
+{
+    if (rank % 2 == 0 && rank + 1 < size) {
+        prepare(BASE + ms);
+        MPI_Send(data, BYTES, MPI_BYTE, rank + 1, 1, MPI_COMM_WORLD);
+    } else if (rank % 2) {
+        MPI_Request request;
+        MPI_Irecv(data, BYTES, MPI_BYTE, rank - 1, 1, MPI_COMM_WORLD, &request);
+        compute(BASE);
+        while (!look(&request)) {}
+    }
+}
+
 /* The first rank receives from the slowest one first, and only then handles the messages of the others. */
 static void slowest_first(void)
 {
@@ -390,6 +413,7 @@ static const struct {
     PROPERTY(late_reduce),
     PROPERTY(probed),
     PROPERTY(polled),
+    PROPERTY(polled_with_naps),
     PROPERTY(slowest_first),
     PROPERTY(ordered_output),
     PROPERTY(inlined),

@@ -21,6 +21,7 @@ from vtrace.analysis.findings.processor_findings import with_processor_waits
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, recorded_apart, to_record, without_partners
 from vtrace.analysis.findings.thread_waits import ThreadWaits
+from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent
 from vtrace.analysis.questions.allocation_blocks import AllocationBlocks, HeapBlocks, has_blocks
@@ -34,6 +35,8 @@ from vtrace.analysis.written_scan import WrittenScan
 
 _MOST = 7
 """The most findings."""
+_POLLS = 0.01
+"""If a larger part of the time is between polls, the archive's record of sleep decides how much of it is waiting."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -79,7 +82,10 @@ def diagnose(
         facts.costs = asked.costs.answer()
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
-        mpi = MpiAnswers.of(replay(), Selection.of(window.start, window.stop, window.locations), facts.profile)
+        question, selection = replay(), Selection.of(window.start, window.stop, window.locations)
+        mpi = MpiAnswers.of(question, selection, facts.profile)
+        if window == Selection():
+            facts.take_naps(question.of(selection).naps, question.of(selection).paths)
     iterations = iterations_of(facts, iteration, asked.calls)
     diagnosis = Diagnosis(
         facts=facts,
@@ -149,8 +155,10 @@ class WrittenDiagnosis(WrittenScan):
         self.order: Sequence[int] = () if self._asked.costs else self._asked.calls.order()
 
     def known(self, trace: Source) -> DiagnosisPass | None:
-        """The pass, with the finished archive; None: the archive differs from the estimates."""
+        """The pass, with the finished archive; None: the archive differs from the estimates, or must tell more."""
         if self.failed or self._asked.costs or not self.fits(trace):
+            return None
+        if self._asked.mpi and len(BlockedTimes(trace).location) and self._asked.mpi.between_polls() > _POLLS:
             return None
         for question in self._asked.questions:
             question.trace = trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,8 @@ class RunFacts:
     times: Array
     costs: Costs | None = None
     """The samples of the selection, if they were read with the other numbers."""
+    naps: Table = field(default_factory=lambda: Table(dict.fromkeys(("location", "path", "ns"), np.empty(0, np.int64))))
+    """location, path, ns: sleep between calls in a row that poll for messages of others, which is no work."""
 
     @classmethod
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
@@ -510,11 +512,24 @@ class RunFacts:
         return round(min(loss * part_of(more, longer), max(0.0, more) * max(1, len(others))))
 
     def spent_in(self, paths: Array) -> Array:
-        """(locations,) ns in these call paths ((paths,) bool), without calls from there; of the root the time outside
-        of recorded calls."""
+        """(locations,) ns in these call paths ((paths,) bool), without calls from there and naps; of the root the time
+        outside of recorded calls."""
         n = self.numbers.take(paths[self.numbers["path"]])
         outside: Array = self.times[:, -1] * paths[0]
-        return outside + add_up(n["location"], n["exclusive"], self.trace.locations.rows)
+        return outside + add_up(n["location"], n["exclusive"], self.trace.locations.rows) - self._naps_in(paths)
+
+    def _naps_in(self, paths: Array) -> Array:
+        """(locations,) ns of the naps in these call paths ((paths,) bool)."""
+        naps = self.naps.take(paths[self.naps["path"]])
+        return add_up(naps["location"], naps["ns"], self.trace.locations.rows)
+
+    def take_naps(self, naps: Table, paths: Table) -> None:
+        """Sets the naps. paths: the table that has their call paths."""
+        own = {one: np.flatnonzero(self.paths_named(self.names(one, paths))) for one in {*naps["path"].tolist()}}
+        rows = [
+            (location, *own[path][:1], ns) for location, path, ns in zip(*naps.values(), strict=True) if len(own[path])
+        ]
+        self.naps = Table(dict(zip(("location", "path", "ns"), np.array(rows, np.int64).reshape(-1, 3).T, strict=True)))
 
     def without_recursion(self, paths: Table) -> Array:
         """(paths,) the row of the call path that stands for each one: the same functions without recursion."""
@@ -552,14 +567,14 @@ class RunFacts:
         return found
 
     def work(self, names: tuple[str, ...]) -> Array:
-        """(locations,) ns in the call paths with these names and below, without calls of MPI that may wait; without
-        names outside of recorded calls."""
+        """(locations,) ns in the call paths with these names and below, without calls of MPI that may wait and naps;
+        without names outside of recorded calls."""
         if not names:
-            outside: Array = self.times[:, -1]
+            outside: Array = self.times[:, -1] - self._naps_in(self.paths_named(()))
             return outside
         inside = outermost(self.paths["parent"], self.paths_named(names)) > 0
         n = self.numbers.take((inside & ~(self.waiting & (CLASS_OF[self.activity] == MPI)))[self.numbers["path"]])
-        return add_up(n["location"], n["exclusive"], self.trace.locations.rows)
+        return add_up(n["location"], n["exclusive"], self.trace.locations.rows) - self._naps_in(inside)
 
     def longer_path(self, locations: list[int], others: list[int], resting: Array | None = None) -> int:
         """The row of the path, no call that may wait, where locations take longest by the mean of others; -1: none.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.lent_files import Offer, offered, opened
 from vtrace.analysis.questions.mpi_comms import Comms, roles
@@ -19,7 +20,7 @@ from vtrace.analysis.questions.replay_parts import Matching, replayed
 from vtrace.analysis.questions.rma_locks import lock_waits
 from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.reader_abi import LOCK_EPOCH, PLACE, matcher
@@ -32,7 +33,7 @@ _MEMORY = 160 << 20
 """The most bytes of ends and times to keep in memory; further ones go to the file."""
 _BLOCK = 16 << 20
 """The least bytes to allocate for them at a time. NumPy takes huge pages for large arrays."""
-_SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
+_SUMMARY = ("first", "last", "useful", "flushed", "events", "calls", "between_polls")
 _PLACES = {"ends": ("count", "offset"), "times": ("ntimes", "times_offset")}
 """The names in PLACE of the number of packed rows, and of their place in the file."""
 
@@ -43,9 +44,15 @@ class _MpiEndsPart(Part):
     def __init__(self, owner: MpiReplay, location: int) -> None:
         self.owner, self.location, self.finder = owner, location, owner.finder(location)
         self.replay: Replay | KnownPaths | None = None
+        self._idle = owner.idle(location)
+        fields = self.finder.contents
+        fields.idle_times, fields.asleep, fields.waited = (column.ctypes.data for column in self._idle)
+        fields.nidle = len(self._idle[0])
         self.place: dict[str, Any] = {}
         self.kept: dict[str, Array] = {}
         self.sums: dict[str, int] = {}
+        self.naps = np.empty(0, np.int64)
+        """(paths,) ns that the location sleeps between polls in a row."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
@@ -61,6 +68,7 @@ class _MpiEndsPart(Part):
         fields = self.finder.contents
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
         self.locks = view(fields.locks, fields.nlocks, LOCK_EPOCH).copy()
+        self.naps = view(fields.naps, fields.nnaps, np.int64).copy()
         self._pack("ends", fields.ends, int(fields.nends))
         self._pack("times", fields.times, int(fields.ntimes))
         self.owner.give_back(self.finder)
@@ -91,14 +99,15 @@ class _MpiEndsPart(Part):
         borrowed, packed = self.owner.borrowed, None
         if borrowed is None or any(map(len, self.kept.values())):
             packed = {kind: self._packed(kind) for kind in _PLACES}
-        return self.owner, self.location, self.replay, self.sums, self.locks, self.place | {"file": borrowed}, packed
+        place = self.place | {"file": borrowed}
+        return self.owner, self.location, self.replay, self.sums, self.locks, self.naps, place, packed
 
     def _packed(self, kind: str) -> Array:
         kept = self.kept[kind]
         return kept if len(kept) else self.owner.read(self.place[_PLACES[kind][1]], self._size(kind))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.owner, self.location, self.replay, self.sums, self.locks, self.place, packed = state
+        self.owner, self.location, self.replay, self.sums, self.locks, self.naps, self.place, packed = state
         self.kept = {}
         for kind, rows in (packed or {}).items():
             room, lasts = self.owner.room(len(rows))
@@ -136,6 +145,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
         self.comms, self._roles = Comms(trace), roles(trace)
+        self._idle = BlockedTimes(trace), ProcessorWaits(trace)
         self._memory = self._memory if trace.ranks.size == 1 else 0
 
     def part(self, trace: Source, location: int) -> _MpiEndsPart:
@@ -157,6 +167,15 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         fields.process = int(self.trace.places.process[location]) & 0xFFFFFFFF
         matcher().vt_mpi_ends_begin(found)
         return found
+
+    def idle(self, location: int) -> tuple[Array, Array, Array]:
+        """Times, and the ns that a location has slept until then, and waited for a processor; empty without sleep."""
+        known = [kind.sums(kind.location == location) for kind in self._idle]
+        if not len(known[0][0]):
+            return (np.empty(0),) * 3
+        times = np.unique(np.concatenate([times for times, _ in known]))
+        asleep, waited = (np.interp(times, *one) if len(one[0]) else np.zeros(len(times)) for one in known)
+        return times, asleep, waited
 
     def give_back(self, finder: Any) -> None:
         """Frees a finder after its location is complete."""
@@ -223,6 +242,12 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             self._answers[key] = Replayed(self, selection, most)
         return self._answers[key]
 
+    def between_polls(self) -> float:
+        """The part of the time that is between polls of the same call that are no row."""
+        sums = [part.sums for part in self.parts.values()]
+        whole = sum(of["last"] - of["first"] for of in sums)
+        return sum(of["between_polls"] for of in sums) / max(1, whole)
+
     def modelled(self, faster: Array, saved: float) -> int:
         """The length of the run in ns, if call paths (uint8, 1: chosen) took a part (saved, 0 to 1) less time."""
         found = Replayed(self, Selection(), faster=faster, saved=saved)
@@ -239,7 +264,8 @@ class Replayed:
 
     paths: call paths as in Trace.call_tree. waits: records WAIT. calls: records CALL_WAIT, if wanted; waits shorter
     than shortest (ns) are not among them. places: records PLACE by row of locations. sums: first, last (ns), useful (ns
-    outside of MPI), flushed (ns), events, calls (of MPI) by location, 0 where nothing was read. counts: messages,
+    outside of MPI), flushed (ns), events, calls (of MPI), between_polls (ns between polls that are no row) by location,
+    0 where nothing was read. naps: location, path and ns of the sleep between polls in a row. counts: messages,
     collectives, unmatched_sends ... With times: critical (SHARE), delays (DELAY), totals (ns by path, with waits).
     """
 
@@ -259,6 +285,7 @@ class Replayed:
             for name, value in part.place.items():
                 self.places[name][row] = value
             self.places["joined"][row] = joined[id(part.replay)].ctypes.data
+        self.naps = _naps(parts, joined)
         self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
         self.places["first"], self.places["wanted"] = self.sums["first"], self.wanted
@@ -278,6 +305,16 @@ class Replayed:
         """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""
         calls = self.places["count"] > 0
         return int(self.places[end][calls].max() - self.places["first"][calls].min()) if calls.any() else 0
+
+
+def _naps(parts: dict[int, _MpiEndsPart], joined: dict[int, Array]) -> Table:
+    """location, path and ns of the sleep between polls in a row."""
+    found = [np.empty((3, 0), np.int64)]
+    for row, part in parts.items():
+        nodes = np.flatnonzero(part.naps)
+        found.append(np.stack([np.full(len(nodes), row), joined[id(part.replay)][nodes], part.naps[nodes]]))
+    location, path, ns = np.concatenate(found, axis=1)
+    return Table({"location": location, "path": path, "ns": ns})
 
 
 def _owned(locks: Array, location: int, joined: Array) -> Array:

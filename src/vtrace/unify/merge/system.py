@@ -14,6 +14,7 @@ from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE
 from vtrace.io.archive.properties import LANE as LANE_PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.python_command import is_python, python_script
+from vtrace.unify.model.openmp_threads import openmp_threads
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import DEVICE, HELPER, LANE, STREAM
 from vtrace.unify.model.process_maps import ProcessPlace
@@ -22,6 +23,8 @@ _TEXT_MAX = 16_384
 """Maximum number of characters of a command line, since OTF2 reads an anchor file of 256 KiB at most."""
 _TIDS = 16
 """Most kernel ids of a location in the archive: a location may have thousands of threads, one after the other."""
+_NUMBERS = 3
+"""Most numbers in the name of a thread."""
 
 
 class About(NamedTuple):
@@ -195,10 +198,13 @@ def _streams(process: Process) -> dict[int, str]:
 
 
 def _thread_names(process: Process) -> list[str]:
-    """Returns the names that the program gave its threads; numbers distinguish threads of one name."""
+    """Returns the names that the program gave its threads, or their numbers; these also distinguish threads of one
+    name."""
     helpers, lanes = _marked(process, HELPER), sorted(_marked(process, LANE))
     properties = process.definitions.properties
-    known = {number: process.definitions.locations.get(number) for number in process.contents.locations}
+    openmp = _openmp_names(process)
+    given = process.definitions.locations
+    known = {number: given.get(number) or openmp.get(number) for number in process.contents.locations}
     often = Counter(known.values())
     names = []
     for place, (number, name) in enumerate(known.items()):
@@ -210,6 +216,19 @@ def _thread_names(process: Process) -> list[str]:
             continue
         plain = f"{'Helper thread' if place in helpers else 'Thread'} {number}" if number else "Master thread"
         names.append(plain if not name or not number else f"{name} {number}" if often[name] > 1 else name)
+    return names
+
+
+def _openmp_names(process: Process) -> dict[int, str]:
+    """Returns Score-P's names of OpenMP's threads. One with several numbers keeps its own number before them."""
+    threads = openmp_threads(process.definitions)
+    often = Counter(number for numbers in threads.values() for number in numbers)
+    names = {}
+    for location, numbers in threads.items():
+        of = f" of Thread {root}" if (root := numbers[0].root) else ""
+        name = f"OMP thread {' or '.join(map(str, numbers[:_NUMBERS]))}{' or others' * (len(numbers) > _NUMBERS)}{of}"
+        plain = len(numbers) == 1 and often[numbers[0]] == 1
+        names[location] = name if plain else f"Thread {location} ({name})"
     return names
 
 

@@ -62,7 +62,7 @@ def _members(process: Process) -> dict[int, dict[int, int]]:
     """Returns the OTF2 locations by team and location number, without locations that have no events."""
     known = process.locations
     found: dict[int, dict[int, int]] = {}
-    for team, location in sorted(process.definitions.teams):
+    for team, location in sorted(process.definitions.teams, key=lambda key: (key[0], known.get(key[1], 0))):
         if location in known:
             found.setdefault(team, {})[location] = known[location]
     return found

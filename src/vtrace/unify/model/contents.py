@@ -11,6 +11,7 @@ from vtrace.io.local.kernel import SampleScan, Scan
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.records import SAMPLES
 from vtrace.unify.model.clock_curves import Pair
+from vtrace.unify.model.openmp_threads import in_order
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _SAMPLE_BYTES = 16
@@ -47,8 +48,10 @@ class Contents:
 
     @property
     def locations(self) -> list[int]:
-        """The numbers of its locations, in order; there is always a main thread, 0."""
-        return sorted({0} | self.scans.keys() | self.missing_records.keys() | self.samples.keys())
+        """The numbers of its locations, in the archive's order; there is always a main thread, 0."""
+        return in_order(
+            sorted({0} | self.scans.keys() | self.missing_records.keys() | self.samples.keys()), self.definitions
+        )
 
     @property
     def has_heap(self) -> bool:

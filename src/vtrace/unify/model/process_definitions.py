@@ -274,6 +274,8 @@ class ProcessDefinitions:
     regions_at: dict[int, RegionAt] = field(default_factory=dict)
     teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
     """By team and location."""
+    thread_numbers: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    """The teams of each location, each with the thread number there; a location may have several in a team."""
     lost: dict[tuple[int, int], int] = field(default_factory=dict)
     """Lost events that no record counts, by location and reason (LOST_REASONS)."""
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -357,6 +359,7 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             key, member = (values[0], values[1]), TeamMember(*values[2:])
             if member.joined or key not in found.teams:  # locations are in any order
                 found.teams[key] = member
+            found.thread_numbers.setdefault(values[1], set()).add((values[0], member.thread))
         case "LOST":
             found.lost[values[0], values[1]] = values[2]
         case "CALL_SITE":
