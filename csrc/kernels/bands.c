@@ -169,6 +169,8 @@ static int add_run(struct vt_bands *b, const struct vt_operation *run, uint64_t 
 
 VT_EXPORT int vt_bands_add(struct vt_bands *b, struct vt_operations *o, uint32_t location)
 {
+    for (uint64_t i = 0; i < o->count; i++)
+        if (o->list[i].comm >= b->ncomms) o->list[i].comm = VT_NONE;
     sort(o);
     for (uint64_t i = 0, n; i < o->count; i += n) {
         n = 1;

@@ -38,7 +38,7 @@ struct vt_bands;
 /* alone: an array of ncomms flags, 1 for a communicator with one process. */
 VT_EXPORT struct vt_bands *vt_bands_new(const uint8_t *alone, uint64_t ncomms);
 VT_EXPORT void vt_bands_free(struct vt_bands *b);
-/* Adds the operations of a location and sorts them. Their comm is a row, or VT_NONE for an unknown communicator.
+/* Adds the operations of a location and sorts them. Their comm is a row; others are one unknown communicator.
    Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_bands_add(struct vt_bands *b, struct vt_operations *o, uint32_t location);
 /* The number of bands. */

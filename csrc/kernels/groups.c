@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A group has a table of sums by bin, and a hash table of the regions' times by bin. */
+/* A group has a table of sums by bin, the regions' times by bin in the order of their first location, and a hash table of
+   the places of these times. */
 #include "tiles.h"
+#include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +13,9 @@ struct vt_group {
     int64_t end;
     uint64_t bins, nclasses;
     struct vt_bin_sums *sums;
-    struct vt_bin_share *shares; /* places with ns 0 are free */
-    uint64_t used, mask;
+    struct vt_bin_share *shares;
+    uint64_t used, room, mask;
+    uint32_t *places; /* 1 + the place in shares, 0: free */
 };
 
 static uint64_t home(uint64_t mask, const struct vt_bin_share *s)
@@ -21,12 +24,15 @@ static uint64_t home(uint64_t mask, const struct vt_bin_share *s)
     return (key ^ key >> 29) & mask;
 }
 
-static uint64_t place_of(const struct vt_bin_share *shares, uint64_t mask, const struct vt_bin_share *s)
+/* Returns where the hash table has the place of a share with this bin and region, or may get it. */
+static uint32_t *place_of(const struct vt_group *g, const struct vt_bin_share *s)
 {
-    const uint32_t bin = s->bin, region = s->region;
-    uint64_t at = home(mask, s);
-    while (shares[at].ns && (shares[at].bin != bin || shares[at].region != region)) at = (at + 1) & mask;
-    return at;
+    uint64_t at = home(g->mask, s);
+    for (; g->places[at]; at = (at + 1) & g->mask) {
+        const struct vt_bin_share *found = &g->shares[g->places[at] - 1];
+        if (found->bin == s->bin && found->region == s->region) break;
+    }
+    return &g->places[at];
 }
 
 /* Makes room for n shares. Returns 0 without memory. */
@@ -34,27 +40,29 @@ static int grow(struct vt_group *g, uint64_t n)
 {
     uint64_t size = g->mask ? g->mask + 1 : SMALLEST;
     while (size < 2 * n) size *= 2;
-    struct vt_bin_share *bigger = calloc(size, sizeof *bigger);
+    uint32_t *bigger = n < UINT32_MAX ? calloc(size, sizeof *bigger) : NULL;
     if (!bigger) return 0;
-    for (uint64_t i = 0; g->shares && i <= g->mask; i++)
-        if (g->shares[i].ns) bigger[place_of(bigger, size - 1, &g->shares[i])] = g->shares[i];
-    free(g->shares);
-    g->shares = bigger;
+    free(g->places);
+    g->places = bigger;
     g->mask = size - 1;
+    for (uint64_t i = 0; i < g->used; i++) *place_of(g, &g->shares[i]) = (uint32_t)(i + 1);
     return 1;
 }
 
 static int add_shares(struct vt_group *g, const struct vt_bin_share *shares, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) __builtin_prefetch(&g->shares[home(g->mask, &shares[i + AHEAD])], 1);
+        if (i + AHEAD < n) __builtin_prefetch(&g->places[home(g->mask, &shares[i + AHEAD])], 1);
         if (!shares[i].ns) continue;
         if (2 * g->used >= g->mask && !grow(g, g->used + 1)) return VT_READ_NO_MEMORY;
-        struct vt_bin_share *s = &g->shares[place_of(g->shares, g->mask, &shares[i])];
-        if (!s->ns) g->used++;
-        s->bin = shares[i].bin;
-        s->region = shares[i].region;
-        s->ns += shares[i].ns;
+        uint32_t *place = place_of(g, &shares[i]);
+        if (*place) {
+            g->shares[*place - 1].ns += shares[i].ns;
+            continue;
+        }
+        if (!VT_ROOM(g->shares, g->used + 1, &g->room)) return VT_READ_NO_MEMORY;
+        g->shares[g->used++] = shares[i];
+        *place = (uint32_t)g->used;
     }
     return VT_READ_OK;
 }
@@ -75,30 +83,26 @@ VT_EXPORT int vt_group_add(struct vt_group *g, const struct vt_pyramid *p)
 {
     if (p->noverview != g->bins) return VT_READ_OK; /* never: all locations have the same end */
     add_sums(g, p->overview);
-    if (!g->shares && !grow(g, p->nshares)) return VT_READ_NO_MEMORY; /* most members have the same regions */
+    if (!g->places && !grow(g, p->nshares)) return VT_READ_NO_MEMORY; /* most members have the same regions */
     return add_shares(g, p->shares, p->nshares);
 }
 
 VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other)
 {
     add_sums(g, other->sums);
-    if (!other->shares) return VT_READ_OK;
-    if (!g->shares && !grow(g, other->used)) return VT_READ_NO_MEMORY;
-    return add_shares(g, other->shares, other->mask + 1);
+    if (!g->places && !grow(g, other->used)) return VT_READ_NO_MEMORY;
+    return add_shares(g, other->shares, other->used);
 }
 
 /* Copies the shares by ascending bin; their order within a bin does not matter. first: bins + 1 zeros; gets the place
    of each bin's first share, and last the number of shares. */
 static void by_bin(const struct vt_group *g, struct vt_bin_share *sorted, uint64_t *first)
 {
-    const uint64_t places = g->shares ? g->mask + 1 : 0;
-    for (uint64_t i = 0; i < places; i++)
-        if (g->shares[i].ns) first[g->shares[i].bin]++;
+    for (uint64_t i = 0; i < g->used; i++) first[g->shares[i].bin]++;
     uint64_t end = 0;
     for (uint64_t bin = 0; bin < g->bins; bin++) first[bin] = end += first[bin];
     first[g->bins] = end;
-    for (uint64_t i = 0; i < places; i++)
-        if (g->shares[i].ns) sorted[--first[g->shares[i].bin]] = g->shares[i];
+    for (uint64_t i = 0; i < g->used; i++) sorted[--first[g->shares[i].bin]] = g->shares[i];
 }
 
 VT_EXPORT int vt_group_tiles(const struct vt_group *g, struct vt_pyramid *p)
@@ -138,5 +142,6 @@ VT_EXPORT void vt_group_free(struct vt_group *g)
     if (!g) return;
     free(g->sums);
     free(g->shares);
+    free(g->places);
     free(g);
 }

@@ -90,7 +90,7 @@ static void store(struct open_pyramid *p, uint32_t number)
     head[0] = (uint8_t)n, head[1] = (uint8_t)(n >> 8), head[2] = (uint8_t)columns;
     uint64_t bits[MOST_COLUMNS] = {0};
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t c = 0; c < columns; c++) bits[c] |= l->values[i][c];
+        for (uint32_t c = 0; c < MOST_COLUMNS; c++) bits[c] |= l->values[i][c]; /* a known number, for vectors */
     for (uint32_t c = 0; c < columns; c++) {
         head[3 + c] = width_of(bits[c]);
         at = put_column(at, &l->values[0][c], n, head[3 + c]);
@@ -182,8 +182,8 @@ static void keep_overview(struct open_pyramid *p, const struct bin *b, const str
     for (uint32_t i = 0; i < n; i++)
         o->shares[o->nshares++] = (struct vt_bin_share){(uint32_t)o->noverview, best[i].region, best[i].ns};
     struct vt_bin_sums *sums = &o->overview[o->noverview++];
-    *sums = (struct vt_bin_sums){.rest = b->rest, .events = b->events, .depth = b->depth};
-    memcpy(sums->classes, b->classes, sizeof b->classes);
+    sums->rest = b->rest, sums->events = b->events, sums->depth = b->depth;
+    memcpy(sums->classes, b->classes, o->nclasses * sizeof *b->classes);
 }
 
 /* Closes the open bin of a level. */
@@ -373,6 +373,16 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t e
     p->border = INT64_C(1) << out->level;
     p->failed = 0;
     out->nbytes = out->ntiles = 0;
+}
+
+VT_EXPORT int vt_tiles_whole(struct vt_pyramid *out, struct vt_replay *replay, struct vt_batch *batch, uint64_t events,
+                             int64_t end)
+{
+    vt_replay_begin(replay);
+    vt_tiles_begin(out, events, end);
+    if (batch->count && (vt_replay_batch(replay, batch) || vt_tiles_batch(out, replay, batch)))
+        return VT_READ_NO_MEMORY;
+    return vt_replay_end(replay, batch->last) || vt_tiles_end(out, replay) ? VT_READ_NO_MEMORY : VT_READ_OK;
 }
 
 VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses)

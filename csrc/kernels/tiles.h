@@ -76,7 +76,7 @@ struct vt_tile_rows {
 
 /* Sums of a bin over all regions. */
 struct vt_bin_sums {
-    uint64_t rest, events, depth, classes[VT_TILE_CLASSES];
+    uint64_t rest, events, depth, classes[VT_TILE_CLASSES]; /* classes: as many as the pyramid has */
 };
 
 /* The time of a region in a bin. */
@@ -110,6 +110,10 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *p, uint64_t events, int64_t end
 VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *replay, const struct vt_batch *batch);
 /* Ends the location: adds the replay's last spans, and completes all levels. Returns like vt_tiles_batch. */
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
+/* Adds all events of a location, which are in one batch, with the stack: in place of vt_replay_begin, _batch and _end and
+   vt_tiles_begin, _batch and _end. Returns like vt_tiles_batch. */
+VT_EXPORT int vt_tiles_whole(struct vt_pyramid *p, struct vt_replay *replay, struct vt_batch *batch, uint64_t events,
+                             int64_t end);
 /* Drops the first n tiles and their bytes, after the caller has copied them. */
 VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
 /* Reads a tile of `columns` columns into values [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from vtrace.analysis.counted_calls import CountedReplay
 from vtrace.analysis.profile_replay import replays
@@ -63,18 +63,29 @@ class Pass:
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 
 
+class WholeLocations(Protocol):
+    """Takes locations with few events in place of the parts of all questions of a pass."""
+
+    fits: bool
+    """False if it cannot take the events of this archive."""
+
+    def take(self, location: int, batch: BatchBuffer, replay: Replay) -> None:
+        """Takes all events of a location (row of trace.locations). replay: of the thread, for this location, too."""
+
+
 def scan(
     trace: Source, questions: Sequence[AnyQuestion], selection: Selection = EVERYTHING, *, jobs: int | None = None,
-    strict: bool = False, in_order: bool = False,
+    strict: bool = False, in_order: bool = False, whole: WholeLocations | None = None,
 ) -> Pass:  # fmt: skip
     """Reads the events of a selection once, in this process, and passes them to all questions.
 
     jobs: threads. A location with damage counts up to the damage, and Pass.problems has a line about it; with strict
     the damage raises FormatError. in_order: reads the locations in the order of the selection; else the largest first.
-    After the pass each question has its parts, and can answer.
+    whole: takes locations in place of the questions, on one thread. After the pass each question has its parts, and can
+    answer.
     """
-    whole = (selection.start or 0) <= 0 and (selection.stop is None or selection.stop >= trace.duration)
-    if trace.recorded_profile and not whole:
+    all_times = (selection.start or 0) <= 0 and (selection.stop is None or selection.stop >= trace.duration)
+    if trace.recorded_profile and not all_times:
         raise VtraceError(f"{trace.path.parent} is {AS_PROFILE}: it has no windows of time", RECORD_EVENTS)
     order = selection.all_rows(trace)
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
@@ -83,6 +94,8 @@ def scan(
     if not in_order and jobs > 1:
         order.sort(key=lambda row: -trace.bytes_of(row))
     job = Scanning(trace, questions, bounds=selection.bounds, strict=strict, order=iter(order))
+    if jobs == 1 and whole is not None and whole.fits and selection.bounds == (ALWAYS, NEVER):
+        job.whole = whole
     events = int(trace.locations["events"][order].sum())
     shown = trace.progress(events) if trace.progress and events else nullcontext(job.advance)
     with shown as job.advance, ThreadPoolExecutor(jobs) as pool:
@@ -106,7 +119,9 @@ class Scanning:
     ) -> None:
         self.trace, self.questions, self._strict, (self.start, self.stop) = trace, questions, strict, bounds
         self._order, self._lock, self.met = order, Lock(), Pass()
+        self._known = [*zip(*(trace.locations[name].tolist() for name in ("id", "events")), strict=True)]
         self.advance: Callable[[int], object] = lambda events: None
+        self.whole: WholeLocations | None = None
         profile = trace.recorded_profile
         self._profiles = replays(profile, trace.offset) if profile else {}
         counted = trace.counted_calls if bounds[0] <= 0 and bounds[1] >= trace.duration else None
@@ -157,9 +172,11 @@ class Scanning:
         if location in self._profiles:
             self._take_profile(location)
             return
+        number, expected = self._known[location]
+        if self._take_whole(reader, batch, replay, location):
+            return
         scanned = LocationScan(self, replay, location)
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
-        number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         try:
             reader.read(
                 number,
@@ -176,6 +193,18 @@ class Scanning:
                 raise
             self.met.problems.append(str(error))
         scanned.end(batch, reader.events)
+
+    def _take_whole(self, reader: EventReader, batch: BatchBuffer, replay: Replay | None, location: int) -> bool:
+        """Gives a location to `whole`. Returns False if the questions must take it."""
+        if self.whole is None or replay is None or location in self._counted:
+            return False
+        number, expected = self._known[location]
+        if not reader.whole(number, batch, self.kinds, attributes=self.attributes, expected=expected):
+            return False
+        self.whole.take(location, batch, replay)
+        self.count(batch, replay, location, reader.events)
+        self.advance(reader.events)
+        return True
 
     def _take_profile(self, location: int) -> None:
         """Ends the parts of a location without events with the sums of its profile."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import KnownPaths, Replay
-from vtrace.analysis.scan import Pass, scan
+from vtrace.analysis.scan import Pass, WholeLocations, scan
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.parallel.ranks import Ranks
 
@@ -50,13 +50,13 @@ def share(trace: Source, work: Callable[..., Shared], *arguments: Any) -> Shared
 
 def ask(
     trace: Source, questions: Sequence[AnyQuestion], selection: Selection = EVERYTHING, *, jobs: int | None = None,
-    in_order: bool = False,
+    in_order: bool = False, whole: WholeLocations | None = None,
 ) -> Pass:  # fmt: skip
     """Reads events as scan() does, by all ranks of the trace: the others serve. trace.problems gets the new lines."""
     if trace.ranks.size > 1:
         met = share(trace, _take_part, questions, selection)
     else:
-        met = scan(trace, questions, selection, jobs=jobs or trace.threads, in_order=in_order)
+        met = scan(trace, questions, selection, jobs=jobs or trace.threads, in_order=in_order, whole=whole)
     trace.problems += [line for line in met.problems if line not in trace.problems]
     return met
 

@@ -70,10 +70,7 @@ class _BandPart(Part):
             raise MemoryError
 
     def end(self, replay: Replay | None) -> None:
-        if self._operations.contents.count:
-            self._owner.add(self._location, self._operations)
-        _library().vt_operations_clear(self._operations)
-        self._owner.operations.give_back(self._operations)
+        self._owner.add(self._location, self._operations)
 
 
 class Bands(Question[_BandPart, Table]):
@@ -103,14 +100,25 @@ class Bands(Question[_BandPart, Table]):
     def part(self, trace: Source, location: int) -> _BandPart:
         return _BandPart(self, location)
 
+    def take(self, location: int, batch: BatchBuffer) -> None:
+        """Adds a location with all its events in a batch, in place of its part. Raises MemoryError."""
+        operations = self.operations.take()
+        if _library().vt_operations_batch(operations, batch.fields):
+            raise MemoryError
+        self.add(location, operations)
+
     def add(self, location: int, operations: Any) -> None:
-        """Adds all operations of a location."""
-        fields = operations.contents
-        comm = view(fields.list, fields.count, _OPERATION)["comm"]
-        comm[:] = self.trace.definitions.ids["comms"].rows(comm).astype(np.uint32)
-        with self._lock:
-            if _library().vt_bands_add(self._bands, operations, location):
-                raise MemoryError
+        """Adds all operations of a location, and returns their finder. Raises MemoryError."""
+        fields, comms = operations.contents, self.trace.definitions.ids["comms"]
+        if fields.count:
+            if not comms.dense:
+                comm = view(fields.list, fields.count, _OPERATION)["comm"]
+                comm[:] = comms.rows(comm).astype(np.uint32)
+            with self._lock:
+                if _library().vt_bands_add(self._bands, operations, location):
+                    raise MemoryError
+        _library().vt_operations_clear(operations)
+        self.operations.give_back(operations)
 
     def answer(self) -> Table:
         self.operations.free()

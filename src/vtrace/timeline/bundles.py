@@ -5,7 +5,7 @@ sums them."""
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,20 +73,11 @@ class _BundlePart(Part):
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert isinstance(batch, BatchBuffer)
-        if batch.fields.ndetails and _library().vt_bundles_batch(self._sends, batch.fields):
-            raise MemoryError
-        if self._sends.contents.count > _ENOUGH:
-            self._hand_on()
+        self._owner.add(self._location, batch, self._sends)
 
     def end(self, replay: Replay | None) -> None:
-        self._hand_on()
+        self._owner.hand_on(self._location, self._sends)
         self._owner.sends.give_back(self._sends)
-
-    def _hand_on(self) -> None:
-        fields = self._sends.contents
-        if fields.count:
-            self._owner.sums.add(int(fields.count), (self._location, view(fields.list, fields.count, _BUNDLE).copy()))
-            _library().vt_bundles_clear(self._sends)
 
 
 class Bundles(Question[_BundlePart, Table]):
@@ -108,6 +99,28 @@ class Bundles(Question[_BundlePart, Table]):
 
     def part(self, trace: Source, location: int) -> _BundlePart:
         return _BundlePart(self, location)
+
+    def take(self, location: int, batch: BatchBuffer) -> None:
+        """Adds a location with all its events in a batch, in place of its part. Raises MemoryError."""
+        if batch.fields.ndetails:
+            sends = self.sends.take()
+            self.add(location, batch, sends)
+            self.hand_on(location, sends)
+            self.sends.give_back(sends)
+
+    def add(self, location: int, batch: BatchBuffer, sends: Any) -> None:
+        """Adds the sends of a batch to those of its location. Raises MemoryError."""
+        if batch.fields.ndetails and _library().vt_bundles_batch(sends, batch.fields):
+            raise MemoryError
+        if sends.contents.count > _ENOUGH:
+            self.hand_on(location, sends)
+
+    def hand_on(self, location: int, sends: Any) -> None:
+        """Adds a location's bundles to the sums."""
+        fields = sends.contents
+        if fields.count:
+            self.sums.add(int(fields.count), (location, view(fields.list, fields.count, _BUNDLE).copy()))
+            _library().vt_bundles_clear(sends)
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
         location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])

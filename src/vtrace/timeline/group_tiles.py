@@ -100,6 +100,10 @@ class GroupTiles:
         """All locations in the order of reading: a group's locations together, so few groups are open; the largest
         first."""
 
+    def has(self, location: int) -> bool:
+        """True if a location belongs to a group with tiles of its own."""
+        return location in self._inner
+
     def add(self, location: int, pyramid: Any) -> None:
         """Adds a location whose events have all been read."""
         if (group := self._inner.get(location)) is None:

@@ -76,7 +76,8 @@ def _build(trace: Source, of: str, console: Console) -> Path:
     with scratch_file() as scratch:
         with console.steps("reading events", events, "events") as advance:
             tiles = TilePass(trace, scratch, advance)
-            ask(trace, tiles.questions, Selection.of(locations=tiles.builder.groups.order), in_order=True)
+            order = Selection.of(locations=tiles.builder.groups.order)
+            ask(trace, tiles.questions, order, in_order=True, whole=tiles.whole)
         problems = [line for line in trace.problems if line not in before]
         folder, cache = _folders(trace, of)
         try:

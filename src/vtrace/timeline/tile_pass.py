@@ -19,6 +19,7 @@ from vtrace.timeline.bands import Bands, band_table
 from vtrace.timeline.bundles import Bundles, bundle_table
 from vtrace.timeline.counter_bins import CounterBins, are_few, counter_level, counter_table
 from vtrace.timeline.sample_store import all_samples, has_samples, sample_table
+from vtrace.timeline.short_locations import ShortLocations
 from vtrace.timeline.tiles import TileBuilder, finest_level
 
 LARGE = 50_000_000
@@ -38,7 +39,8 @@ def is_large(trace: Source) -> bool:
 
 
 class TilePass:
-    """questions: of the pass; builder: the question that builds the tiles."""
+    """questions: of the pass; builder: the question that builds the tiles; whole: takes locations with few events in
+    their place."""
 
     def __init__(
         self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None], sizes_known: bool = True
@@ -50,6 +52,7 @@ class TilePass:
         self._counters = CounterBins() if large and are_few(trace) else None
         self._samples = all_samples(trace) if large and has_samples(trace) else None
         optional: list[AnyQuestion] = [each for each in (self._counters, self._samples) if each]
+        self.whole = None if optional else ShortLocations(trace, self.builder, self._bundles, self._bands)
         self.questions: list[AnyQuestion] = [self.builder, self._bundles, self._bands, *optional]
 
     def write(self, folder: Path, of: str, problems: Sequence[str], trace: Source | None = None) -> None:

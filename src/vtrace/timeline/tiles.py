@@ -37,6 +37,7 @@ _library = kernels(
     vt_tiles_begin=(None, [_pointer, _u64, _i64]),
     vt_tiles_batch=(ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
     vt_tiles_end=(ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
+    vt_tiles_whole=(ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields), _u64, _i64]),
     vt_tiles_drop=(None, [_pointer, _u64]),
     vt_tiles_level=(_u64, [_u64, _pointer]),
 )
@@ -90,31 +91,13 @@ class _LocationTiles(Part):
             raise MemoryError
         if self._pyramid.contents.nbytes > _ENOUGH:
             self._owner.pack(self._location, self._pyramid, whole=False)
-        self._keep_checkpoints(replay, whole=True)
+        self._owner.keep_checkpoints(self._location, self._times, replay, whole=True)
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
         if _library().vt_tiles_end(self._pyramid, replay.fields):
             raise MemoryError
-        self._owner.pack(self._location, self._pyramid)
-        self._keep_checkpoints(replay, whole=False)
-        if self._times:
-            self._owner.keep_block(self._location, BLOCK_TIMES, 0, np.array(self._times, "<i8").tobytes())
-        self._owner.groups.add(self._location, self._pyramid)
-        self._owner.give_back(self._location, self._pyramid)
-
-    def _keep_checkpoints(self, replay: Replay, whole: bool) -> None:
-        """Stores the blocks of checkpoints so far. whole: stores full blocks only."""
-        while count := replay.checkpoints_count:
-            if whole and count < CHECKPOINT_BLOCK:
-                return
-            count = min(count, CHECKPOINT_BLOCK)
-            checkpoints, calls = replay.checkpoints()
-            checkpoints = checkpoints[:count]
-            calls = calls[: int((checkpoints["depth"] - checkpoints["common"]).sum())]
-            self._owner.keep_block(self._location, BLOCKS, len(self._times), pack(checkpoints, calls))
-            self._times.append(int(checkpoints["time"][0]))
-            replay.drop_checkpoints(count, len(calls))
+        self._owner.end_location(self._location, self._pyramid, self._times, replay)
 
 
 class TileBuilder(Question[_LocationTiles, TileIndex]):
@@ -157,21 +140,48 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
     def pyramid(self, location: int) -> Any:
         """A struct vt_pyramid for a location."""
         found = self._spares.take()
-        found.contents.want_overview = 1
+        found.contents.want_overview = self.groups.has(location)
         _library().vt_tiles_begin(found, self._events[location], self._source.duration)
         return found
+
+    def take(self, location: int, batch: BatchBuffer, replay: Replay) -> None:
+        """Adds a location with all its events in a batch, in place of its part. Raises MemoryError."""
+        pyramid = self._spares.take()
+        fields, events = pyramid.contents, self._events[location]
+        fields.want_overview = self.groups.has(location)
+        if _library().vt_tiles_whole(pyramid, replay.fields, batch.fields, events, self._source.duration):
+            raise MemoryError
+        self.end_location(location, pyramid, [], replay)
+
+    def end_location(self, location: int, pyramid: Any, times: list[int], replay: Replay) -> None:
+        """Stores the rest of a finished location, and returns its pyramid. times: of its blocks of checkpoints."""
+        self.pack(location, pyramid)
+        self.keep_checkpoints(location, times, replay, whole=False)
+        if times:
+            self.keep_block(location, BLOCK_TIMES, 0, np.array(times, "<i8").tobytes())
+        self.groups.add(location, pyramid)
+        self._spares.give_back(pyramid)
+        with self._lock:
+            self._progress(self._known[location])
+
+    def keep_checkpoints(self, location: int, times: list[int], replay: Replay, whole: bool) -> None:
+        """Stores the blocks of checkpoints so far, and adds their times. whole: stores full blocks only."""
+        while count := replay.checkpoints_count:
+            if whole and count < CHECKPOINT_BLOCK:
+                return
+            count = min(count, CHECKPOINT_BLOCK)
+            checkpoints, calls = replay.checkpoints()
+            checkpoints = checkpoints[:count]
+            calls = calls[: int((checkpoints["depth"] - checkpoints["common"]).sum())]
+            self.keep_block(location, BLOCKS, len(times), pack(checkpoints, calls))
+            times.append(int(checkpoints["time"][0]))
+            replay.drop_checkpoints(count, len(calls))
 
     def _keep_group(self, row: int, sums: Any) -> None:
         pyramid = self._spares.take()
         fill(sums, pyramid)
         self.pack(row, pyramid)
         self._spares.give_back(pyramid)
-
-    def give_back(self, location: int, pyramid: Any) -> None:
-        """Returns the pyramid of a finished location."""
-        self._spares.give_back(pyramid)
-        with self._lock:
-            self._progress(self._known[location])
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
         """Stores the finished tiles of a location as frames of about FRAME bytes. Each _ENOUGH bytes of tiles are

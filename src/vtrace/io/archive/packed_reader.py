@@ -65,6 +65,13 @@ class PackedReader:
         """The file with the events of a location."""
         return self._packed.path
 
+    def whole(
+        self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, *, attributes: bool = False,
+        expected: int = 0,
+    ) -> bool:  # fmt: skip
+        """As Reader.whole: packed archives have no such way."""
+        return False
+
     def read(
         self, location: int, batch: BatchBuffer, take: Take, *, kinds: Collection[str] | None = None,
         start: int = ALWAYS, stop: int = NEVER, attributes: bool = False, expected: int = 0,

@@ -31,6 +31,8 @@ _END, _EMPTY = b"\x02\x01", 20
 """The records at the end of each file, of its last chunk and of the file, and the size of a file with only the head of
 a chunk and these two records."""
 OPEN_SECONDS = 10
+_TOGETHER = 1024
+"""Locations of an OTF2_Reader: libotf2 looks through the list of those read so far to find one."""
 _STEP = 1 << 18
 """The number of events between two reports of progress."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
@@ -63,13 +65,22 @@ def _expect_crash(own: ctypes.CDLL, anchor: Path, readers: int) -> None:
             _open.clear()
 
 
+class _Opened:
+    """An OTF2_Reader for some locations. handle: its address; definition_files: whether libotf2 found some of local
+    definitions, once `files`, those of the locations, are open."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.files = self.definition_files = False
+
+
 class Reader:
     """An open archive. One thread may use it; several readers may read the same archive at once."""
 
     def __init__(self, anchor: Path, locations: Sequence[int] = ()) -> None:
         """Opens the archive with this anchor file to read the events of locations (their OTF2 ids).
 
-        Raises FormatError.
+        Raises VtraceError.
         """
         self.anchor = anchor
         self._otf2, self._own = libotf2(), readback()
@@ -80,36 +91,52 @@ class Reader:
         self.events = 0
         """Events of the latest location so far, of all kinds."""
         self._folder = str(anchor.with_suffix(""))
-        self._check_files(locations)
-        self._handle: int | None = None
-        _expect_crash(self._own, anchor, 1)
-        try:
-            self._handle = self._opened()
-        finally:
-            if self._handle is None:
-                _expect_crash(self._own, anchor, -1)
-        self._callbacks = self._own.vt_readback_callbacks()
-        self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
-        for location in locations:
-            self._otf2.Reader_SelectLocation(self._handle, location)
-        self._open = False
+        self._folder_name = os.fsencode(self._folder)
+        self._groups = [locations[first : first + _TOGETHER] for first in range(0, len(locations), _TOGETHER)] or [()]
+        self._group_of = {location: group for group, each in enumerate(self._groups) for location in each}
+        self._opened: dict[int, _Opened] = {}
         self._defined: set[int] = set()
         """Locations whose local definitions were read, or looked for: OTF2 refuses a second mapping."""
+        self._check_files(anchor.suffix, ".def", ".marker")
+        _expect_crash(self._own, anchor, 1)
+        self._is_open, self._handle, self._callbacks = True, 0, None
+        try:
+            self._handle = self._for_group(0).handle
+        except BaseException:
+            self.close()
+            raise
+        self._callbacks = self._own.vt_readback_callbacks()
 
-    def _check_files(self, locations: Sequence[int]) -> None:
-        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it forever. Missing files are
-        left to libotf2."""
-        base = self._folder
-        names = (f"{base}/{number}.{kind}" for number in locations for kind in ("def", "evt"))
-        for name in (str(self.anchor), f"{base}.def", f"{base}.marker", *names):
+    def _for(self, location: int) -> _Opened:
+        """The OTF2_Reader for a location, with its files open. Raises FormatError."""
+        found = self._for_group(self._group_of.get(location, 0))
+        if not found.files:
+            kernel.complaint()
+            found.definition_files = self._otf2.Reader_OpenDefFiles(found.handle) == 0
+            self.check(self._otf2.Reader_OpenEvtFiles(found.handle))
+            found.files = True
+        return found
+
+    def _for_group(self, group: int) -> _Opened:
+        if group not in self._opened:
+            found = self._opened[group] = _Opened(self._open())
+            self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(found.handle), self.anchor)
+            for location in self._groups[group]:
+                self._otf2.Reader_SelectLocation(found.handle, location)
+        return self._opened[group]
+
+    def _check_files(self, *names: str) -> None:
+        """Raises VtraceError for a pipe or device in place of a file: libotf2 would read it forever. Missing files are
+        left to libotf2. names: after the archive's."""
+        for name in (f"{self._folder}{name}" for name in names):
             try:
                 mode = os.stat(name).st_mode
             except OSError:
                 continue
             if not stat.S_ISREG(mode):
-                raise FormatError(f"{name}: not a regular file", "archives have regular files only")
+                raise VtraceError(f"{name}: not a regular file", "archives have regular files only")
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads forever."""
         found: list[tuple[int | None, tuple[int, str]]] = []
         name = os.fsencode(self.anchor)
@@ -131,10 +158,12 @@ class Reader:
 
     def close(self) -> None:
         """Closes the archive; a second call does nothing."""
-        handle, self._handle = self._handle, None
-        if handle:
-            self._otf2.Reader_Close(handle)
-            self._own.vt_readback_callbacks_free(self._callbacks)
+        if self._is_open:
+            self._is_open, self._handle = False, 0
+            for each in self._opened.values():
+                self._otf2.Reader_Close(each.handle)
+            if self._callbacks:
+                self._own.vt_readback_callbacks_free(self._callbacks)
             _expect_crash(self._own, self.anchor, -1)
 
     def __enter__(self) -> Reader:
@@ -146,7 +175,7 @@ class Reader:
     @property
     def address(self) -> int:
         """The address of the OTF2_Reader."""
-        return self._handle or 0
+        return self._handle
 
     @property
     def handle(self) -> Any:
@@ -197,7 +226,7 @@ class Reader:
         damaged.
         """
         reader: int | None = None
-        count = ctypes.c_uint64()
+        handle, count = self._for(location).handle, ctypes.c_uint64()
         self.events = 0
         most, cut = self._extent(location)
         try:
@@ -205,7 +234,7 @@ class Reader:
             while True:
                 kernel.complaint()
                 step = min(_STEP, most - self.events)
-                code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, step, ctypes.byref(count))
+                code = self._otf2.Reader_ReadLocalEvents(handle, reader, step, ctypes.byref(count))
                 self.events += count.value
                 advance(count.value)
                 if code == _INTERRUPTED:
@@ -217,7 +246,7 @@ class Reader:
                     return True
         finally:
             if reader:
-                self._otf2.Reader_CloseEvtReader(self._handle, reader)
+                self._otf2.Reader_CloseEvtReader(handle, reader)
 
     def _tables(self, found: int) -> dict[str, Array]:
         tables: dict[str, Array] = {}
@@ -240,10 +269,17 @@ class Reader:
         expected: the least number of events; first: number of the event to begin with (from 1), and the time of the
         event before. Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
         """
+        if (first, start, stop) == ((1, ALWAYS), ALWAYS, NEVER) and self.whole(
+            location, batch, kinds, attributes=attributes, expected=expected
+        ):
+            batch.refresh()
+            if len(batch):
+                yield batch
+            return
         number, last = first
         batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last, self.calls_attribute)
         most, cut = self._extent(location)
-        reader = None
+        reader, handle = None, self._for(location).handle
         try:
             reader = self._events(location, self._callbacks, batch.address)
             if number > 1 and (code := self._otf2.EvtReader_Seek(reader, number)):
@@ -252,7 +288,21 @@ class Reader:
             self._check_whole(location, cut, 0 if batch.fields.ended else expected)
         finally:
             if reader:
-                self._otf2.Reader_CloseEvtReader(self._handle, reader)
+                self._otf2.Reader_CloseEvtReader(handle, reader)
+
+    def whole(
+        self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, *, attributes: bool = False,
+        expected: int = 0,
+    ) -> bool:  # fmt: skip
+        """Reads all events of a location with few events into one batch, as batches does, but in one call of C and
+        without batch.refresh(). Returns False if batches must read the location, which then tells the reason."""
+        batch.begin((self.offset, self.resolution), kinds, attributes=attributes, calls_attribute=self.calls_attribute)
+        handle = self._for(location).handle
+        found = self._own.vt_read_whole_location(handle, self._callbacks, self._folder_name, location, batch.address)
+        if found < expected:
+            return False
+        self.events = found
+        return True
 
     def read(self, location: int, batch: BatchBuffer, take: Callable[[], object], **others: Any) -> None:
         """Calls take for each batch of batches(), until take returns True. others: as of batches. Raises as batches
@@ -264,25 +314,21 @@ class Reader:
     def _events(self, location: int, callbacks: int | None, user: int | None) -> int:
         """An OTF2_EvtReader for a location, which has read its local definitions; see visit_events."""
         otf2, count = self._otf2, ctypes.c_uint64()
-        kernel.complaint()
-        if not self._open:
-            self._definition_files = otf2.Reader_OpenDefFiles(self._handle) == 0
-            self.check(otf2.Reader_OpenEvtFiles(self._handle))
-            self._open = True
-        is_new = self._definition_files and location not in self._defined
+        opened = self._for(location)
+        is_new = opened.definition_files and location not in self._defined
         self._defined.add(location)
         if is_new and self._has_definitions(location):
-            definitions = otf2.Reader_GetDefReader(self._handle, location)
+            definitions = otf2.Reader_GetDefReader(opened.handle, location)
             if definitions:
-                code = otf2.Reader_ReadAllLocalDefinitions(self._handle, definitions, ctypes.byref(count))
+                code = otf2.Reader_ReadAllLocalDefinitions(opened.handle, definitions, ctypes.byref(count))
                 if code:
                     raise self._error(self.path(location).with_suffix(".def"), code)
-                otf2.Reader_CloseDefReader(self._handle, definitions)
+                otf2.Reader_CloseDefReader(opened.handle, definitions)
         kernel.complaint()
-        reader = otf2.Reader_GetEvtReader(self._handle, location)
+        reader = otf2.Reader_GetEvtReader(opened.handle, location)
         if not reader:
             raise self._error(self.path(location), 0)
-        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, callbacks, user))
+        self.check(otf2.Reader_RegisterEvtCallbacks(opened.handle, reader, callbacks, user))
         return int(reader)
 
     def _has_definitions(self, location: int) -> bool:
@@ -301,12 +347,13 @@ class Reader:
     def _read(self, reader: int, location: int, batch: BatchBuffer, most: int) -> Iterator[BatchBuffer]:
         """most: the number of events to read at most."""
         count, capacity = ctypes.c_uint64(), batch.fields.capacity
+        handle = self._for(location).handle
         self.events = 0
         while True:
             batch.clear()
             kernel.complaint()
             step = min(capacity, most - self.events)
-            code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, step, ctypes.byref(count))
+            code = self._otf2.Reader_ReadLocalEvents(handle, reader, step, ctypes.byref(count))
             self.events += count.value
             batch.refresh()
             if len(batch):
@@ -324,6 +371,7 @@ class Reader:
         libotf2 takes the rest of an earlier chunk for the missing part of a cut one, and reads the last chunk again and
         again. So of a cut file only the events of its whole chunks are read. No event takes less than a byte.
         """
+        self._check_files(f"/{location}.def", f"/{location}.evt")
         try:
             file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
