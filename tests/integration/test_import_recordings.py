@@ -157,7 +157,7 @@ def database(path: Path, tables: dict[str, tuple[str, Sequence[Sequence[Any]]]])
 def test_nsight_systems(tmp_path: Path) -> None:
     """Two processes of one report: host calls, ranges of NVTX, kernels and copies, by the columns of its manual."""
     thread, process = (100 * _ID) + 107, 100 * _ID
-    words = [(1, "cudaLaunchKernel"), (2, "gemm<float>"), (3, "MPI_Barrier"), (4, "worker"), (5, "epoch")]
+    words = [(1, "cudaLaunchKernel_v7000"), (2, "gemm<float>"), (3, "MPI_Barrier"), (4, "worker"), (5, "epoch")]
     database(tmp_path / "report.sqlite", {
         "StringIds": ("id, value", words),
         "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs", [(START,)]),

@@ -9,6 +9,7 @@ import numpy as np
 
 from vtrace.analysis.definition_tables import DefinitionTables
 from vtrace.analysis.table import Array, Table, texts
+from vtrace.io.archive.overview import host_of_node
 
 _SELF = -2
 _DEVICE = "ACCELERATOR"
@@ -45,7 +46,11 @@ class Places:
         ranked = list(dict.fromkeys(int(self._group_of[row]) for row in world.tolist() if row >= 0))
         known = set(ranked)
         others = [row for row in np.flatnonzero(groups["type"] != _DEVICE).tolist() if row not in known]
-        hosts = [str(nodes["name"][node]) if node >= 0 else "" for node in groups["node"].tolist()]
+        on, names = groups["node"].tolist(), groups["name"].tolist()
+        hosts = [
+            host_of_node(str(nodes["name"][node]), str(nodes["class_name"][node]), (name,)) if node >= 0 else ""
+            for node, name in zip(on, names, strict=True)
+        ]
         order = [*ranked, *others]
         return Table(
             {

@@ -18,9 +18,13 @@ from vtrace.analysis.table import Array, Table, add_up
 
 _WAITS = ("clFinish", "clWaitForEvents", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueMapBuffer",
           "clEnqueueReadBufferRect", "clEnqueueWriteBufferRect", "clEnqueueReadImage", "clEnqueueWriteImage",
-          "clEnqueueMapImage", "clEnqueueSVMMemcpy", "clEnqueueSVMMap")  # fmt: skip
+          "clEnqueueMapImage", "clEnqueueSVMMemcpy", "clEnqueueSVMMap",
+          *(f"{api}{name}" for api in ("cuda", "hip") for name in (
+              "DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "Memcpy", "Memcpy2D", "Memset",
+          )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize")  # fmt: skip
 """The calls that may wait for commands."""
-_STARTS = ("clEnqueueNDRangeKernel", "clEnqueueTask")
+_STARTS = ("clEnqueueNDRangeKernel", "clEnqueueTask", "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
+           "cuLaunchKernelEx", "hipLaunchKernel", "hipExtLaunchKernel", "hipModuleLaunchKernel")  # fmt: skip
 _MANY, _SHORT = 100, 20_000
 """Kernels of fewer ns than this, if there are so many."""
 
@@ -28,7 +32,7 @@ _MANY, _SHORT = 100, 20_000
 @rule(
     FindingKind(
         "device_wait",
-        "threads wait in calls such as clFinish while a device of their process runs",
+        "threads wait in calls such as clFinish or cudaDeviceSynchronize while a device of their process runs",
         about=("waits",),
         action="give the thread work meanwhile, or make the kernels and copies shorter",
     ),
@@ -57,7 +61,9 @@ def devices(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _regions(facts: RunFacts, names: tuple[str, ...]) -> Array:
     known = facts.trace.regions
-    return np.flatnonzero((known["paradigm"] == "OPENCL") & np.isin(known["name"].astype(str), names))
+    return np.flatnonzero(
+        np.isin(known["paradigm"].astype(str), ("OPENCL", "CUDA", "HIP")) & np.isin(known["name"].astype(str), names)
+    )
 
 
 def _waits(facts: RunFacts, found: Table) -> Iterator[Finding]:

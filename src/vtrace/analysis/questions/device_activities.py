@@ -26,28 +26,43 @@ COLUMNS = ("location", "region", "begin", "end", "bytes", "queued")
 
 
 class _StreamPart(Part):
-    """The activities of a stream: its outermost calls, of some regions or of all. Those that are open at an end of the
-    window are cut there."""
+    """The activities of a stream, or the outermost calls of some regions. Those that are open at an end of the window
+    are cut there."""
 
     def __init__(self, owner: DeviceActivities, location: int) -> None:
         self.owner, self.location = owner, location
-        self.depth = self.last = 0
+        self.last = 0
         self.rows: list[Array] = []
-        self.open: Array | None = None
-        """The begun activity, as a row of COLUMNS."""
+        self.open: list[Array] = []
+        """The begun activities, as rows of COLUMNS."""
+        self.depth = 0
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         calls = np.flatnonzero((batch.kind == number("Enter")) | (batch.kind == number("Leave")))
-        if self.owner.wanted is not None:
-            calls = calls[np.isin(batch.ref[calls], self.owner.wanted)]
+        calls = calls[np.isin(batch.ref[calls], self.owner.regions, invert=self.owner.is_stream)]
         if not len(calls):
             return
         steps = np.where(batch.kind[calls] == number("Enter"), 1, -1)
         depth = self.depth + np.cumsum(steps)
         is_cut = bool(depth.min() < 0)  # the first one began before the window
         depth -= min(0, int(depth.min()))
+        self.last = int(batch.time[-1])
+        if self.owner.is_stream and max(depth.max(), len(self.open)) > 1:
+            self._overlapping(batch, calls, steps)
+            return
         began, ended = calls[(depth == 1) & (steps == 1)], calls[(depth == 0) & (steps == -1)]
-        self.depth, self.last = int(depth[-1]), int(batch.time[-1])
+        self.depth = int(depth[-1])
+        found = self._begun(batch, began)
+        if self.open:
+            found = np.concatenate([self.open[0][np.newaxis], found])
+        elif is_cut:
+            found = np.concatenate([self._cut(batch.ref[ended[0]])[np.newaxis], found])
+        found[: len(ended), 3] = batch.time[ended]
+        self.rows.append(found[: len(ended)])
+        self.open = [*found[len(ended) :]]
+
+    def _begun(self, batch: Batch, began: Array) -> Array:
+        """(n, COLUMNS) rows of the activities that begin with these events."""
         found = np.zeros((len(began), len(COLUMNS)), np.int64)
         found[:, 0] = self.location
         found[:, 1] = batch.ref[began]
@@ -57,19 +72,32 @@ class _StreamPart(Part):
             at = np.searchsorted(began, values["row"])
             fits = (at < len(began)) & (np.append(began, -1)[at] == values["row"])
             found[at[fits], column] = known_bytes(values["value"][fits])[0]
-        if self.open is not None:
-            found = np.concatenate([self.open[np.newaxis], found])
-        elif is_cut:
-            first = [self.location, int(batch.ref[ended[0]]), self.owner.start, 0, 0, 0]
-            found = np.concatenate([np.array([first], np.int64), found])
-        found[: len(ended), 3] = batch.time[ended]
-        self.rows.append(found[: len(ended)])
-        self.open = found[len(ended)] if len(found) > len(ended) else None
+        return found
+
+    def _cut(self, region: int) -> Array:
+        """An activity that began before the window."""
+        return np.array([self.location, region, self.owner.start, 0, 0, 0], np.int64)
+
+    def _overlapping(self, batch: Batch, calls: Array, steps: Array) -> None:
+        """Activities that overlap, as rocprofv3 writes them: an end belongs to the first begun one of its region."""
+        begun = iter(self._begun(batch, calls[steps == 1]))
+        ended = []
+        for event, step in zip(calls.tolist(), steps.tolist(), strict=True):
+            if step == 1:
+                self.open.append(next(begun))
+                continue
+            region = batch.ref[event]
+            place = next((n for n, row in enumerate(self.open) if row[1] == region), -1)
+            row = self.open.pop(place) if place >= 0 else self._cut(region)
+            row[3] = batch.time[event]
+            ended.append(row)
+        self.depth = len(self.open)
+        self.rows += [row[np.newaxis] for row in ended]
 
     def end(self, replay: Replay | None) -> None:
-        if self.open is not None:
-            self.open[3] = self.last if self.owner.stop == NEVER else self.owner.stop
-            self.rows.append(self.open[np.newaxis])
+        for row in self.open:
+            row[3] = self.last if self.owner.stop == NEVER else self.owner.stop
+            self.rows.append(row[np.newaxis])
 
 
 class DeviceActivities(Question[_StreamPart, Table]):
@@ -80,10 +108,11 @@ class DeviceActivities(Question[_StreamPart, Table]):
     attributes = True
 
     def __init__(self, wanted: tuple[int, ...] | None = None) -> None:
-        """wanted: rows of regions; None: all."""
+        """wanted: rows of regions; None: those of streams, without ranges that the program has named."""
         super().__init__()
-        self.wanted = None if wanted is None else np.array(wanted, np.int64)
-        self._wanted = wanted
+        self._wanted, self.is_stream = wanted, wanted is None
+        self.regions: Array = np.array(wanted or (), np.int64)
+        """The regions that count; of streams, those that do not count."""
 
     def arguments(self) -> tuple[tuple[int, ...] | None]:
         return (self._wanted,)
@@ -93,6 +122,8 @@ class DeviceActivities(Question[_StreamPart, Table]):
         names = trace.attributes["name"].tolist()
         ids = trace.attributes["id"].tolist()
         known = dict(zip(names, ids, strict=True))
+        if self.is_stream:
+            self.regions = np.flatnonzero(trace.regions["paradigm"] == "USER")
         self.bytes, self.queued = known.get(BYTES, -1), known.get(QUEUED, -1)
 
     def part(self, trace: Source, location: int) -> _StreamPart:
@@ -101,6 +132,7 @@ class DeviceActivities(Question[_StreamPart, Table]):
     def answer(self) -> Table:
         parts = [rows for part in self.parts.values() for rows in part.rows]
         rows = np.concatenate([np.empty((0, len(COLUMNS)), np.int64), *parts])
+        rows = rows[np.lexsort((rows[:, 2], rows[:, 0]))]
         return Table(dict(zip(COLUMNS, rows.T, strict=True)))
 
 

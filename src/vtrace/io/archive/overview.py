@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,16 @@ from vtrace.io.common.names import PACKED
 
 if TYPE_CHECKING:
     from vtrace.io.common.arrays import Array
+
+
+_DEVICE = 2
+"""OTF2_LOCATION_GROUP_TYPE_ACCELERATOR."""
+
+
+def host_of_node(name: str, class_name: str, processes: Iterable[str]) -> str:
+    """The host of a system node. processes: the names of its processes. rocprofv3 names the node as the
+    process, and its class as the host."""
+    return class_name if class_name and name in processes else name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +93,7 @@ class Locations:
         group = int(self._group[row])
         node = int(self._node[group]) if group >= 0 else -1
         known = {word: int(values[row]) for word, (values, present) in self.properties.items() if present[row]}
-        process, host = self._name(self._groups, group), self._name(self._nodes, node)
+        process, host = self._name(self._groups, group), self._hosts[node] if node >= 0 else ""
         return LocationLine(
             id=number, name=self.text(name), process=process, host=host, events=events, properties=known
         )
@@ -94,17 +104,32 @@ class Locations:
     @property
     def processes(self) -> int:
         """The number of processes with a location."""
-        import _otf2
-
-        devices = set((self._groups["type"] == _otf2.LOCATION_GROUP_TYPE_ACCELERATOR.value).nonzero()[0].tolist())
-        return len({self._name(self._groups, group) for group in set(self._group.tolist()) - devices})
+        owners = set((self._groups["type"] != _DEVICE).nonzero()[0].tolist()) | {-1}
+        return len({self._name(self._groups, group) for group in set(self._group.tolist()) & owners})
 
     @property
     def hosts(self) -> list[str]:
         """Each host once, in the order of the locations."""
         groups = dict.fromkeys(self._group.tolist())
         nodes = dict.fromkeys(int(self._node[group]) if group >= 0 else -1 for group in groups)
-        return list(dict.fromkeys(self._name(self._nodes, node) for node in nodes))
+        return list(dict.fromkeys(self._hosts[node] if node >= 0 else "" for node in nodes))
+
+    @cached_property
+    def _hosts(self) -> list[str]:
+        """The host of each system node. That of a device, as Score-P has it, is the node above."""
+        from vtrace.io.archive.ids import IdRows
+
+        used: dict[int, list[str]] = {}
+        for row in (self._groups["type"] != _DEVICE).nonzero()[0].tolist():
+            used.setdefault(int(self._node[row]), []).append(self._name(self._groups, row))
+        devices = {*self._node.tolist()} - used.keys()
+        parents = IdRows(self._nodes["id"]).rows(self._nodes["parent"]).tolist()
+        found = []
+        for row, parent in enumerate(parents):
+            at = parent if row in devices and parent >= 0 else row
+            name, class_name = self._name(self._nodes, at), self.text(int(self._nodes["class_name"][at]))
+            found.append(host_of_node(name, class_name, used.get(at, ())))
+        return found
 
     def programs(self) -> list[tuple[int, str, str]]:
         """MPI rank (-1: none), executable and command line of each process, if the archive has them."""

@@ -24,6 +24,7 @@ _DEVICE_KINDS = {
     "gpu_user_annotation": "function",
 }
 """Kineto's categories of what a device does, whose pid is the number of the device, and their kinds of activities."""
+_DEVICE_RANGE = "gpu_user_annotation"
 _HOST_APIS = ("cuda_runtime", "cuda_driver")
 _NAMES = {"s": "flows", "t": "flows", "f": "flows", "N": "objects", "O": "objects", "D": "objects", "P": "samples"}
 """What no archive has, by phase."""
@@ -159,7 +160,7 @@ class _Events:
         if known is None:
             name, category = str(key[0]), str(key[1])
             made = Activity.of_python(name, category)
-            if category in _DEVICE_KINDS or category in _HOST_APIS:
+            if category in (*_HOST_APIS, *_DEVICE_KINDS) and category != _DEVICE_RANGE:
                 made = Activity(name, category, kind=_DEVICE_KINDS.get(category, "function"), api="CUDA")
             known = self._activities[key] = self._recording.activity(made)
         return known

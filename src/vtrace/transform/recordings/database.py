@@ -7,6 +7,7 @@ manual. Tables and columns differ between versions: only those that a database h
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -34,6 +35,8 @@ _COPIES = {
     10: "PtoP",
 }
 """CUpti_ActivityMemcpyKind."""
+_VERSION = re.compile(r"_v\d+$")
+"""Of the name of a function of CUDA: cudaLaunchKernel_v7000."""
 _APIS = (("CUPTI_", "CUDA"), ("CUDNN", "CUDA"), ("CUBLAS", "CUDA"), ("MPI_", "MPI"))
 """Beginnings of the names of tables of host calls, and the paradigms of these."""
 
@@ -120,7 +123,8 @@ class _NsightSystems:
         column = self._database.one_of(table, "nameId", "textId")
         for begin, end, owner, name in self._database.rows(table, "start", "end", "globalTid", column):
             if name not in numbers:
-                activity = Activity(str(self._strings.get(name, name)), category, api=api)
+                text = _VERSION.sub("", str(self._strings.get(name, name)))
+                activity = Activity(text, category, api=api)
                 numbers[name] = recording.activity(activity)
             recording.track(THREAD, owner // _ID % _ID, owner % _ID).add(begin, end, numbers[name])
 
