@@ -430,6 +430,7 @@ PLANTS: tuple[Plant, ...] = (
     *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
     *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=(*_SHORT, "probed")),
     *_of_ranks(2, computes=True, names=_FEW),
+    *_of_ranks(8, computes=True, names=("at_barrier", "at_nxn", "healthy")),  # more than cores
     *_of_openmp(2),
     *_of_openmp(4),
     *_of_openmp(2, computes=True, names=("loop", "serial", "critical", "healthy_loop")),

@@ -12,6 +12,7 @@ import pytest
 
 from support.synthetic_runs.diagnosed import Event, without_processor
 from support.synthetic_runs.random_mpi import archive, region
+from vtrace.analysis.findings import mpi_findings
 from vtrace.analysis.findings.late_without_processor import late_without_processor
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table
@@ -94,3 +95,28 @@ def test_work_before_is_no_cause(waited: int, loss: int, tmp_path: Path) -> None
         without_processor(anchor, (0, 30, 300, waited, "MPI_Recv"))
     found = Trace(anchor).diagnosis(Selection()).findings
     assert [one.loss_ns for one in found if "takes longer in work" in one.text] == [loss]
+
+
+@pytest.mark.parametrize(
+    ("crowded", "waited", "losses"), [(True, 150, [2 * 50]), (False, 150, []), (True, 190, [])],
+    ids=["more work", "enough cores", "nearly the same work"],
+)  # fmt: skip
+def test_cpu_time_tells_an_imbalance_of_ranks_that_share_cores(
+    crowded: bool, waited: int, losses: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks 0 and 1 work for 100 ns, rank 2 for 300, without a processor for some; such waits may explain all."""
+
+    def all_of_it(facts: Any, call_waits: Table, rows: Array) -> tuple[Array, Array, Array]:
+        return call_waits["time_ns"] * 1.0, np.zeros(call_waits.rows), np.zeros(3)
+
+    monkeypatch.setattr(mpi_findings, "late_without_processor", all_of_it)
+    monkeypatch.setattr(mpi_findings, "crowded_hosts", lambda facts: [("node", 3, 2)] * crowded)
+    barrier = (310, "MpiCollectiveEnd", 0, 0, 0, 0, 0)
+    each = {
+        rank: [*call(0, end, "work"), *call(end, 310, "MPI_Barrier", (end, "MpiCollectiveBegin"), barrier)]
+        for rank, end in enumerate((100, 100, 300))
+    }
+    anchor = archive(tmp_path / "a", each)
+    without_processor(anchor, (2, 0, 300, waited, "work"))
+    found = Trace(anchor).diagnosis(Selection()).findings
+    assert [one.loss_ns for one in found if one.kind == "imbalance"] == losses

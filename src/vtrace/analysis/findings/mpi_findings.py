@@ -27,7 +27,7 @@ from vtrace.analysis.findings.run_facts import (
     locations_text,
     ranks_text,
 )
-from vtrace.analysis.findings.run_notes import died
+from vtrace.analysis.findings.run_notes import crowded_hosts, died
 from vtrace.analysis.findings.serving_rank import serving_rank
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
@@ -60,8 +60,10 @@ _ONE_PER_CULPRIT, _LISTED = ("imbalance", "io_by_few_ranks"), 2
 _AT_ONCE, _EACH = 0.8, 0.9
 """All ranks work at once in a place if the waits are at most the first part of those of turns, and each rank enters the
 place before at least the second part of the operations that wait."""
-_BY_CHANCE = 0.75
-"""Waits for a processor change the rank that takes longer if they are this part of a loss."""
+_BY_CHANCE, _CROWDED = 0.75, 0.3
+"""Waits for a processor change the rank that takes longer if they are this part of a loss; where ranks share cores."""
+_OF_CPU_TIME = 0.25
+"""Where ranks share cores, the culprits' CPU time tells that they have more work, from this part of it on."""
 _FEW = 0.5
 """At most this part of the ranks are few culprits."""
 _MATTERS, _LONGEST = 0.05, 1 << 15
@@ -192,6 +194,7 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     server = serving_rank(facts)
     served = places.share(answers.waits, answers.waits["time_ns"] * _of_server(server, answers.waits))
     late, late_ns = _late_shares(facts, answers, places, server)
+    is_crowded = bool(crowded_hosts(facts))
     causes = (
         islice(_causes(facts, answers.delays, places, pool, late_ns=late_ns), _MOST) if len(facts.in_mpi) > 1 else ()
     )
@@ -201,6 +204,8 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
         if not _serves(server, answers.waits, rows):
             cause.leave_out(served)
             _count_late_waits(cause, late)
+            if is_crowded and cause.kind == "imbalance":
+                cause.processor_ns = min(cause.processor_ns, cause.loss - _of_cpu_time(facts, cause, answers.delays))
             finding = _cause_finding(facts, answers, places=places, cause=cause, rows=rows)
             yield _with_clock_doubt(finding, answers.waits, rows, clocks)
     others = [*_other_waits(facts, answers.waits, places=places, explained_ns=explained_ns)]
@@ -429,6 +434,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         verb, place = "wait", late
         longer = f"longer for threads{f' in {where}' * bool(for_thread)}, which take longer in {late},"
     changes = cause.kind == "serialisation" and _changes(facts, answers, places, cause, shown=shown)
+    by_chance = _CROWDED if crowded_hosts(facts) else _BY_CHANCE
     text = f"the rank that {verb}s {longer} changes: "
     text = text if changes else _sentence(facts, delays.paths, cause, where, is_io=is_io, longer=(verb, longer))
     evidence: tuple[str, ...] = ("profile", "--by", "rank")
@@ -449,7 +455,7 @@ def _cause_finding(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, ca
         region=names[-1] if names else "", source=source,
         callpath=names, culprit=f"{culprits}, {place}", evidence=evidence,
         certainty=ESTIMATE if cause.kind == "serialisation" and not is_io else places.certainty(cause.waits_ns),
-        processor_ns=cause.loss if changes and cause.processor_ns >= _BY_CHANCE * cause.loss else cause.processor_ns,
+        processor_ns=cause.loss if changes and cause.processor_ns >= by_chance * cause.loss else cause.processor_ns,
     )  # fmt: skip
 
 
@@ -490,6 +496,23 @@ def _of_processor(facts: RunFacts, cause: _Cause, delays: Table, pool: WaitPool)
     if found + cause.processor_ns:
         pool.take(inside, cause.locations if cause.place else facts.rows, inf)
     return min(cause.loss, cause.processor_ns + found)
+
+
+def _of_cpu_time(facts: RunFacts, cause: _Cause, delays: Table) -> int:
+    """The part of a loss that the CPU time of the culprits explains, however long they waited for processors: ns that
+    they have more in the cause's path and below it, for each other rank. 0 where waits for a processor are unknown, or
+    the difference is small."""
+    names, others = facts.names(cause.path, delays.paths), _without(facts.in_mpi, cause.locations)
+    if not others or not len(facts.processor_waits.location):
+        return 0
+    inside = facts.paths_named(names)
+    if names:
+        inside = outermost(facts.paths["parent"], inside) > 0
+    spent = facts.work(names) - facts.waited_in(inside)
+    slow = float(spent[cause.locations].mean())
+    if slow - spent[others].mean() < _OF_CPU_TIME * slow:
+        return 0
+    return min(cause.loss, round(float(np.maximum(0, slow - spent[others]).sum())))
 
 
 def _count_late_waits(cause: _Cause, late: list[Array]) -> None:

@@ -511,6 +511,13 @@ class RunFacts:
             return loss
         return round(min(loss * part_of(more, longer), max(0.0, more) * max(1, len(others))))
 
+    def waited_in(self, paths: Array) -> Array:
+        """(locations,) ns that each location waited for a processor at work in these call paths ((paths,) bool)."""
+        inside = self._may_wait[0][self.processor_waits.region] & (self.path_of_wait >= 0) & paths[self.path_of_wait]
+        ns = self.processor_waits.within(*self._lives) * inside
+        found: Array = np.bincount(self.processor_waits.location, ns, self.trace.locations.rows)
+        return found
+
     def spent_in(self, paths: Array) -> Array:
         """(locations,) ns in these call paths ((paths,) bool), without calls from there and naps; of the root the time
         outside of recorded calls."""
