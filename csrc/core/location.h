@@ -194,7 +194,6 @@ struct vt_location {
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
-    char *counts[VT_COUNT_CHUNKS]; /* call_counts.c: the chunks where calls are counted now; NULL: not known */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
     uintptr_t stack_low; /* the thread's own stack is known from here to its end; 0: unknown (frames.c) */
 
@@ -269,6 +268,7 @@ struct vt_location {
     struct vt_keep *keep; /* keep.c; NULL: none yet */
     struct vt_overhead overhead; /* overhead.c */
     struct vt_chunk *count_chunks[VT_COUNT_CHUNKS]; /* call_counts.c; NULL: none yet */
+    char *counts[VT_COUNT_CHUNKS]; /* the chunks where calls are counted now; NULL: not known */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
