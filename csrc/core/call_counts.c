@@ -7,18 +7,18 @@
 #include <time.h>
 #include "location.h"
 
-static uint32_t *functions; /* offset in the code space, by number */
+static uint64_t *functions; /* by number, as in struct vt_profile_row */
 static _Atomic uint32_t nfunctions;
 uintptr_t vt_stub_areas[VT_STUB_AREAS];
 static char *nowhere; /* gets the counts while recording is off */
 
-uint32_t vt_counts_add(uint32_t offset)
+uint32_t vt_counts_add(uint64_t what)
 {
     const uint32_t n = atomic_load(&nfunctions);
     if (n == VT_COUNTED_MOST || !vt_pages_once((void **)&functions, VT_COUNTED_MOST * sizeof *functions) ||
         !vt_pages_once((void **)&nowhere, VT_CHUNK_SIZE))
         return VT_COUNTED_MOST;
-    functions[n] = offset;
+    functions[n] = what;
     atomic_store(&nfunctions, n + 1);
     return n;
 }
@@ -47,7 +47,7 @@ static char *filled(struct vt_location *l, uint32_t i, uint32_t n)
     for (uint32_t place = vt_chunk_used(c) / (uint32_t)sizeof(struct vt_profile_row); place < rows && first + place < n;
          place++) {
         struct vt_profile_row *row = (struct vt_profile_row *)(void *)vt_chunk_words(c) + place;
-        *row = (struct vt_profile_row){.what = VT_FUNCTION | functions[first + place], .least = UINT64_MAX};
+        *row = (struct vt_profile_row){.what = functions[first + place], .least = UINT64_MAX};
         row->parent = t->stack[0]->number;
         row->number = c->sequence * rows + place;
         atomic_fetch_add(&vt_process.profile_rows, 1);

@@ -54,7 +54,14 @@ struct vt_shim {
        is defined, and in vt_attach if sections were defined before or VT_SECTION_LEVEL is set. Older shims lack this
        member. */
     void (*sections)(void);
+    /* The memory shim only, else NULL. From now on its calls are recorded, or left out and counted by
+       vt_count_left_out, or neither. */
+    void (*leave_out)(int how);
 };
+enum { VT_CALLS_RECORDED, VT_CALLS_COUNTED, VT_CALLS_LEFT_OUT };
+
+/* Counts a call that is left out. region: of the function. */
+void vt_count_left_out(uint32_t region);
 
 /* Attaches a shim, and starts the runtime if necessary. Returns 1: the shim records; 0: it never records (VT_MPITRACE
    turns it off, the runtime is off, or its ABI is too new); -1, for I/O and memory only: ask again later, because this

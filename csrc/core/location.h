@@ -195,7 +195,6 @@ struct vt_location {
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
-    char *counts[VT_COUNT_CHUNKS]; /* call_counts.c: the chunks where calls are counted now; NULL: not known */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
     uintptr_t stack_low; /* the thread's own stack is known from here to its end; 0: unknown (frames.c) */
 
@@ -270,6 +269,7 @@ struct vt_location {
     struct vt_keep *keep; /* keep.c; NULL: none yet */
     struct vt_overhead overhead; /* overhead.c */
     struct vt_chunk *count_chunks[VT_COUNT_CHUNKS]; /* call_counts.c; NULL: none yet */
+    char *counts[VT_COUNT_CHUNKS]; /* the chunks where calls are counted now; NULL: not known */
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
@@ -464,6 +464,19 @@ uint32_t vt_keep_ready(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
 
+/* ---- left_out_memory.c: calls of malloc and its family that are left out for a time ---- */
+
+/* Notes the memory shim, and its regions. */
+void vt_memory_attach(const struct vt_shim *shim);
+void vt_memory_region(uint32_t id, uint8_t role);
+/* Counts a call. Returns 0 if vt_counts_open and this function must be called. */
+int vt_memory_call(struct vt_location *l, uint32_t region);
+/* For the thread that chooses. part: of its time that recording took, in %. vt_memory_may_go returns 0 if the calls cannot be
+   left out, or are; vt_memory_return if they are not recorded again. */
+int vt_memory_may_go(void);
+void vt_memory_leave_out(struct vt_location *l, uint32_t part);
+int vt_memory_return(struct vt_location *l);
+
 /* ---- trigger.c: when the ring is written (VT_TRIGGER) ---- */
 
 /* Notes the paradigm of a new region. */
@@ -506,11 +519,12 @@ void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
      offsetof(struct vt_profile_row, turns))
 
 /* Returns the number of a function whose calls are counted from now on, for the thread that switches functions;
-   VT_COUNTED_MOST: there is no room. Call vt_limits_clear afterwards. */
-uint32_t vt_counts_add(uint32_t offset);
+   VT_COUNTED_MOST: there is no room. what: as in struct vt_profile_row. Call vt_limits_clear afterwards. */
+uint32_t vt_counts_add(uint64_t what);
 /* Counts a call. Returns 0 if the location does not know where: call vt_counts_open, and this function again. */
 int vt_counts_call(struct vt_location *l, uint32_t number);
 void vt_counts_open(struct vt_location *l);
+#define VT_COUNT_TRIES 1000 /* another thread may remove the pointer again at once (vt_limits_clear) */
 /* Returns the ns that a stub takes to count a call, and counts none. l: of the calling thread. */
 double vt_counts_measure(struct vt_location *l, uint32_t number, void (*stub)(void));
 

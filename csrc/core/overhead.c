@@ -99,6 +99,23 @@ static uint32_t function_record(uint32_t what, uint64_t now, uint32_t depth, int
     return depth - 1;
 }
 
+/* Calls of malloc and its family are one entry: they go and return together. */
+#define MEMORY VT_CODE_MASK
+
+/* Adds a record to that entry, or the record after one of a call: its end. Returns 1 if it begins a call. */
+static int memory_record(uint32_t what, uint64_t ticks, int is_end, int counts)
+{
+    const uint32_t kind = VT_KIND(what);
+    const int begins = kind == VT_K_ENTER_ALLOC || kind == VT_K_ENTER_FREE || kind == VT_K_ENTER_REALLOC;
+    struct called *f = counts && (begins || is_end) ? entry_of(MEMORY) : NULL;
+    if (f) {
+        f->words += 1 + VT_WORDS(what);
+        f->calls += begins;
+        f->ticks += is_end ? ticks : 0;
+    }
+    return begins;
+}
+
 /* Counts the calls in the words of a chunk from `from` on. */
 static void count_calls(struct vt_chunk *c, uint32_t from)
 {
@@ -106,14 +123,18 @@ static void count_calls(struct vt_chunk *c, uint32_t from)
     const uint32_t n = vt_chunk_used(c) / 8;
     uint64_t now = c->ticks;
     uint32_t depth = 0;
+    int in_memory = 0;
     memset(work->called, 0, sizeof work->called);
     for (uint32_t i = 0; i < n;) {
         const uint32_t what = (uint32_t)w[i];
         now += w[i] >> 32;
         if (what & VT_FUNCTION) depth = function_record(what, now, depth, i >= from);
         else if (VT_KIND(what) == VT_K_TIME) now += w[i + 1];
+        else in_memory = memory_record(what, w[i] >> 32, in_memory, i >= from);
         i += 1 + VT_WORDS(what);
     }
+    struct called *memory = entry_of(MEMORY);
+    if (memory && !vt_memory_may_go()) memory->calls = 0;
     for (uint32_t i = 0; i < nout; i++) { /* what is still recorded cannot be switched */
         struct called *f = entry_of(work->out[i]);
         if (f) f->calls = 0;
@@ -174,6 +195,7 @@ static void tell_exceeded(struct vt_location *l)
 static void leave_out(struct vt_location *l, uint32_t words, double most, double part)
 {
     uint32_t n = nout;
+    int memory_goes = 0;
     struct called *f;
     if (!vt_try_lock(&choosing)) return;
     if (!vt_pages_once((void **)&work, sizeof *work)) {
@@ -181,22 +203,32 @@ static void leave_out(struct vt_location *l, uint32_t words, double most, double
         return;
     }
     count_calls(l->chunk, l->overhead.from);
+    request.part = (uint32_t)(100 * part + 0.5);
     while (words > most && n < FUNCTIONS && (f = next_to_leave_out())) {
-        work->out[n++] = (uint32_t)(atomic_load(&f->key) - 1);
+        const uint32_t what = (uint32_t)(atomic_load(&f->key) - 1);
         words -= f->words;
         f->calls = 0;
+        if (what != MEMORY) work->out[n++] = what;
+        else {
+            vt_memory_leave_out(l, request.part);
+            memory_goes = 1;
+        }
     }
-    request.part = (uint32_t)(100 * part + 0.5);
     if (n > nout) {
         ask(l, nout, n, 0);
         return;
     }
-    tell_exceeded(l);
+    if (!memory_goes) tell_exceeded(l);
     release();
 }
 
 static void let_return(struct vt_location *l)
 {
+    if (vt_try_lock(&choosing)) {
+        const int returns = vt_memory_return(l);
+        release();
+        if (returns) return;
+    }
     if (!VT_READ(nsteps) || vt_clock_ns(CLOCK_MONOTONIC_RAW) < VT_READ(not_before) || !vt_try_lock(&choosing)) return;
     const struct vt_location *of = nsteps ? atomic_load(&vt_locations[steps[nsteps - 1].location]) : NULL;
     if (nsteps && (of == l || !of || atomic_load(&of->ended))) ask(l, steps[nsteps - 1].first, nout, 1);

@@ -309,6 +309,7 @@ int vt_attach(const struct vt_shim *shim)
         return 0;
     }
     vt_switch_attach(shim);
+    vt_memory_attach(shim);
     if (shim->kind == VT_SHIM_MPI) {
         mpi = shim->name;
         vt_define_property(l, "shim.mpi", mpi);

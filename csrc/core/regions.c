@@ -64,6 +64,7 @@ static uint32_t new_region(const char *name, uint8_t paradigm, uint8_t role)
     vt_size_region(id, paradigm, role);
     vt_thin_region(id, paradigm, role);
     vt_trigger_region(id, paradigm);
+    vt_memory_region(id, role);
     vt_groups_region(id, paradigm, role);
     vt_window_defined(name, id);
     if (vt_keep_is_name(name)) vt_keep_watch(VT_WHAT(VT_K_ENTER, 0, id));
@@ -122,6 +123,16 @@ uint32_t vt_attribute_id(_Atomic uint32_t *known, const char *name, const char *
     id = vt_define_attribute(name, description, type);
     if (id) atomic_store(known, id);
     return id;
+}
+
+void vt_count_left_out(uint32_t region)
+{
+    struct vt_location *l = vt_own_location;
+    if (l && l->in_use && vt_memory_call(l, region)) return;
+    if (!(l = vt_location_to_record(1))) return;
+    vt_busy_begin(l);
+    for (int tries = 0; tries < VT_COUNT_TRIES && !vt_memory_call(l, region); tries++) vt_counts_open(l);
+    vt_busy_end(l);
 }
 
 uint32_t vt_define_text(const char *text)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* x86-64: the stubs that count the calls of functions that are left out. The sled at the start of such a function calls
    its stub in place of the hook: the four bytes of the call's operand change by one store within a cache line, so that
-   each thread calls one or the other, and no call is missed. A sled across two cache lines, one that calls through a
-   slot, and those of other processors stay: their hook counts. */
+   each thread calls one or the other, and no call is missed. In a process with threads a sled across two cache lines
+   stays, as do one that calls through a slot, and those of other processors: their hook counts. */
+#define _GNU_SOURCE
 #include "funwrap.h"
 
 #if defined(__x86_64__)
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define STUB 64u
 #define LINE 64u
@@ -81,10 +84,16 @@ static uintptr_t target_of(const uint8_t *sled)
 
 int vt_sled_has_stub(const uint8_t *sled) { return vt_is_stub(target_of(sled)); }
 
+int vt_has_threads(void)
+{
+    struct stat s;
+    return VT_SYS4(newfstatat, AT_FDCWD, "/proc/self/task", &s, 0) >= 0 && s.st_nlink > 3;
+}
+
 int vt_sled_may_turn(const struct vt_sleds *sleds, const uint8_t *sled)
 {
     return (target_of(sled) == (uintptr_t)sleds->on_enter || vt_sled_has_stub(sled)) &&
-           ((uintptr_t)sled + 1) % LINE <= LINE - 4;
+           (((uintptr_t)sled + 1) % LINE <= LINE - 4 || !vt_has_threads());
 }
 
 void vt_sled_turn(uint8_t *sled, const void *target)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 static struct vt_sleds *refuse(const char *why)
 {
@@ -148,13 +147,6 @@ static void make_calls(const struct foreign_code *m, const struct vt_sleds *sled
     }
 }
 
-/* Another thread may be at the start of a function, where several bytes change. */
-static int has_threads(void)
-{
-    struct stat s;
-    return VT_SYS4(newfstatat, AT_FDCWD, "/proc/self/task", &s, 0) >= 0 && s.st_nlink > 3;
-}
-
 struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t start, uintptr_t bytes)
 {
     const ElfW(Shdr) *xray = vt_elf_section(e, "xray_instr_map");
@@ -163,7 +155,7 @@ struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t st
     m.slot = slot ? bias + slot : 0;
     m.patchable = vt_elf_section(e, "__patchable_function_entries") != NULL;
     if ((!xray && !m.slot && !m.patchable) || bytes < 16) return NULL;
-    if (!xray && has_threads()) return refuse("it has started threads");
+    if (!xray && vt_has_threads()) return refuse("it has started threads");
     struct vt_sleds *sleds = make_near(start, !xray);
     if (!sleds) return refuse("there is no memory for code near its own");
     vt_foreign_personality(e, bias);

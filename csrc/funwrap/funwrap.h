@@ -334,6 +334,8 @@ const uint8_t *vt_stub(const struct vt_patch *p, uint32_t number);
 /* Return 1 if a sled calls a stub, or would if it were on; and if it may be turned to another target while it is on. */
 int vt_sled_has_stub(const uint8_t *sled);
 int vt_sled_may_turn(const struct vt_sleds *sleds, const uint8_t *sled);
+/* Returns 1 if the process has other threads, which may be at the start of a function while several bytes change. */
+int vt_has_threads(void);
 /* Lets the sled call another target. */
 void vt_sled_turn(uint8_t *sled, const void *target);
 /* foreign.c: maps writable memory within the reach of calls from an address; NULL: there is none. */

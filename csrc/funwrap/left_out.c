@@ -63,8 +63,7 @@ void vt_left_out_called(uintptr_t place)
     if (l && l->in_use && vt_left_out_call(l, place)) return;
     if (!(l = vt_location_to_record(1))) return;
     vt_busy_begin(l);
-    vt_counts_open(l);
-    vt_left_out_call(l, place);
+    for (int tries = 0; tries < VT_COUNT_TRIES && !vt_left_out_call(l, place); tries++) vt_counts_open(l);
     vt_busy_end(l);
 }
 
@@ -92,7 +91,7 @@ static void enter_place(struct place *p, uint32_t offset)
     p->is_new = 1;
     if (p->known != offset + 1) { /* perhaps another module was there before */
         p->stub = NULL;
-        p->number = are_counted() ? vt_counts_add(offset) : VT_COUNTED_MOST;
+        p->number = are_counted() ? vt_counts_add(VT_FUNCTION | offset) : VT_COUNTED_MOST;
         p->known = offset + 1;
     }
     VT_SET(p->is_out, 1);

@@ -46,6 +46,7 @@ static int note_enter(struct vt_patch *p, const uint8_t *first, uintptr_t place,
 {
     const void *hook = p->sleds->on_enter;
     const int is_on = vt_sled_is_on(first), counts = vt_sled_has_stub(first);
+    if (counts && !vt_sled_may_turn(p->sleds, first)) return 0;
     if (stub && is_on) return note(&p->lists[VT_PATCH_ENTERS_OFF], first, place, stub);
     if (on && is_on && counts) return note(&p->lists[VT_PATCH_ENTERS_ON], first, place, hook);
     if (is_on == on) return 1;

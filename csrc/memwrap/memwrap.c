@@ -52,9 +52,10 @@ static struct behind {
 } next;
 
 static struct {
-    uint32_t region, always; /* always: each call is recorded */
+    uint32_t region, always, unlimited; /* always: each call is recorded; unlimited: without a limit of a filter */
     _Atomic int64_t left; /* else: number of calls that are still recorded */
 } functions[FUNCTION_COUNT];
+static _Atomic(int) left_out; /* VT_CALLS_...: the runtime leaves all calls out for a time */
 static uint64_t threshold; /* smaller blocks appear in the sums only */
 
 /* Without VT_MEMTRACE the state is OFF, which a wrapper tests first. */
@@ -135,6 +136,13 @@ static void find(void)
 
 static void at_thread_end(void);
 
+static void leave_out(int how)
+{
+    atomic_store(&left_out, how);
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        __atomic_store_n(&functions[i].always, how == VT_CALLS_RECORDED && functions[i].unlimited, __ATOMIC_RELAXED);
+}
+
 static void attach(void)
 {
     static const struct {
@@ -143,8 +151,12 @@ static void attach(void)
     } known[] = {
 #define KNOWN(name, role, ...) {#name, VT_ROLE_##role},
         FUNCTIONS(KNOWN)};
-    static const struct vt_shim shim = {
-        .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MEMORY, .name = "memory", .version = VT_VERSION};
+    static const struct vt_shim shim = {.size = sizeof shim,
+                                        .abi = VT_ABI,
+                                        .kind = VT_SHIM_MEMORY,
+                                        .name = "memory",
+                                        .version = VT_VERSION,
+                                        .leave_out = leave_out};
     int expected = FOUND;
     if (vt_has_ended()) atomic_store(&state, OFF);
     if (!environ || !atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
@@ -157,7 +169,7 @@ static void attach(void)
         int64_t limit = vt_call_limit(known[i].name, "LIBC-MALLOC");
         if (!limit) continue;
         on = functions[i].region = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0);
-        functions[i].always = limit < 0;
+        functions[i].always = functions[i].unlimited = limit < 0;
         atomic_store(&functions[i].left, limit);
     }
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
@@ -195,11 +207,15 @@ static inline bool records(void)
     return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == RECORD) || begin_slowly();
 }
 
-/* Returns whether a filter lets one more call of a function be recorded. */
-static inline bool filter_accepts(enum function f)
+static __attribute__((noinline)) bool is_accepted(enum function f)
 {
-    return VT_LIKELY(functions[f].always) || vt_take_one(&functions[f].left);
+    const int how = atomic_load_explicit(&left_out, memory_order_relaxed);
+    if (how == VT_CALLS_COUNTED && functions[f].region) vt_count_left_out(functions[f].region);
+    return how == VT_CALLS_RECORDED && vt_take_one(&functions[f].left);
 }
+
+/* Returns whether a filter lets one more call of a function be recorded. */
+static inline bool filter_accepts(enum function f) { return VT_LIKELY(functions[f].always) || is_accepted(f); }
 
 /* ---- Sums and records ---- */
 
@@ -248,7 +264,9 @@ static void at_thread_end(void)
 
 __attribute__((destructor)) static void at_end(void)
 {
-    if (atomic_load(&state) != RECORD || !threshold || vt_sums_own()->recorded_bytes == VT_NEVER) return;
+    if (atomic_load(&state) != RECORD || (!threshold && !atomic_load(&left_out)) ||
+        vt_sums_own()->recorded_bytes == VT_NEVER)
+        return;
     vt_sums_collect();
     at_thread_end();
 }

@@ -180,12 +180,29 @@ def test_bound_that_suffices(program: Path, tmp_path: Path) -> None:
 
 
 def test_bound_that_cannot_be_held(build: Builder, tmp_path: Path) -> None:
-    """Calls of libraries are never left out."""
+    """Calls of I/O are never left out."""
     program = build("budget.c", flags=FLAGS)
-    run(program, tmp_path, "memory", "20000", env={"VT_BUDGET": "0.1%", "VT_MEMTRACE": "yes"})
+    run(program, tmp_path, "io", "20000", env={"VT_BUDGET": "0.1%", "VT_IOTRACE": "yes"})
     archive = unified(tmp_path, program)
-    assert by_name(calls(archive))["malloc"] >= 40_000
+    assert by_name(calls(archive))["pwrite"] == 20_000
     assert "VT_BUDGET: recording takes" in told(archive, "summary")
+
+
+@pytest.mark.parametrize("counts", ["exact", "sampled"])
+def test_memory(build: Builder, tmp_path: Path, counts: str) -> None:
+    """malloc and free go with their callers; the heap in use is that of the full trace."""
+    program = build("budget.c", flags=FLAGS)
+    env = {"VT_BUDGET": "0.1%", "VT_MEMTRACE": "yes", "VT_BUDGET_COUNTS": counts}
+    run(program, tmp_path, "memory", "500000", env=env)
+    archive = unified(tmp_path, program)
+    check(archive)
+    found = by_name(calls(archive))
+    assert "malloc, free" in told(archive, "summary")
+    if counts == "exact":
+        assert found["allocate"] == 500_000
+        assert 1_000_000 <= found["free"] <= found["malloc"] < 1_000_100
+    else:
+        assert found["malloc"] < 500_000
 
 
 @pytest.mark.parametrize("value", ["0%", "101%", "5%%", "2M,", "2M,3", "2M/day,3%", ",3%", "3%,2M", "x%", "0.004%"])

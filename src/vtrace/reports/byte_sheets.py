@@ -36,9 +36,5 @@ def call_bytes(numbers: SummaryNumbers) -> Sheet:
         Column("out_bytes", "sent, written, allocated"), Column("in_bytes", "received, read, freed"),
         Column("calls", "calls"), Column("class", "class", "text", minor=True), Column("region", "region", "text"),
     ]  # fmt: skip
-    return Sheet(
-        name="bytes",
-        title="Bytes of calls that are only counted" if counted else "Bytes of calls",
-        columns=columns,
-        rows=rows,
-    )
+    title = "Bytes of calls that are only counted" if counted else "Bytes of calls"
+    return Sheet(name="bytes", title=title, columns=columns, rows=rows)
