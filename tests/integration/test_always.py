@@ -309,6 +309,22 @@ def test_a_failure_while_unifying(tmp_path: Path) -> None:
     assert log_of(tmp_path / "jobs").count("\n") == 1
 
 
+def test_without_python(tmp_path: Path) -> None:
+    """The program runs as alone if Python, or vtrace's modules, cannot be loaded."""
+    script = "echo out; echo err >&2; exit 7"
+    expected = (7, b"out\n", b"err\n")
+    (tmp_path / "broken/vtrace").mkdir(parents=True)
+    (tmp_path / "broken/vtrace/__init__.py").write_text("import nothing_of_this_name\n")
+    env = {"VTRACE_PYTHONPATH": str(tmp_path / "broken")}
+    assert told(always(tmp_path, "--io", "sh", "-c", script, env=env)) == expected
+    (tmp_path / "vtrace").write_bytes(Path(need("vtrace")).read_bytes())
+    (tmp_path / "vtrace").chmod(0o755)
+    for first in ("#!/nothing/python\n", ""):
+        (tmp_path / "vtrace-python").write_text(first)
+        assert told(alone(tmp_path, tmp_path / "vtrace", "run", "--always", "sh", "-c", script)) == expected
+        assert alone(tmp_path, tmp_path / "vtrace", "run", "sh", "-c", script).returncode == 1
+
+
 def test_a_failure_without_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has the name of the exception."""
     (tmp_path / f"p-20261130T000000Z-n-1{RUNNING}").mkdir()
