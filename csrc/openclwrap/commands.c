@@ -149,10 +149,11 @@ static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_
     int known = status == CL_COMPLETE;
     for (cl_uint i = 0; i < 4 && known; i++)
         known = info(c->event, CL_PROFILING_COMMAND_QUEUED + i, sizeof *t, &t[i], NULL) == CL_SUCCESS;
-    if (known && !(q->device->has_timer && q->device->is_known)) {
+    if (known) {
         const uint64_t now = vt_cl_now();
         const int64_t queued = (int64_t)(c->leave - t[0]), ended = (int64_t)(now - t[3]);
-        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < ended ? queued : ended, now);
+        const int is_certain = !q->device->has_timer;
+        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < ended ? queued : ended, now, is_certain);
     }
     *a = (struct vt_cl_activity){.number = c->number,
                                  .bytes = c->bytes,

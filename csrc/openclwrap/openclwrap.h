@@ -129,8 +129,9 @@ struct vt_cl_device {
 };
 
 uint64_t vt_cl_now(void); /* CLOCK_MONOTONIC */
-/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. */
-void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now);
+/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. is_certain: 0: they are
+   left out if they contradict what is known. */
+void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now, int is_certain);
 /* Asks the device for its time, if it can tell and has not been asked for a while. */
 void vt_cl_clock_ask(struct vt_cl_device *d);
 /* Returns ticks of the runtime's clock at a time of the device. */

@@ -215,6 +215,18 @@ def test_tables(build: Builder, tmp_path: Path) -> None:
     assert re.search(r"^ *processes +1, locations 2,", vtrace(tmp_path, "info", "run").stdout, re.MULTILINE)
 
 
+def test_anonymised(build: Builder, tmp_path: Path) -> None:
+    """Names of the interface and of streams are public, those of kernels and of the device are not; bytes stay."""
+    unified(tmp_path, program(build), "order", "1")
+    vtrace(tmp_path, "anonymise", "run", "-o", "shared")
+    found = json.loads(vtrace(tmp_path, "summary", "shared", "--json", "--ranks", "helpers").stdout)
+    assert {row["activity"]: row["bytes"] for row in found["kernels"]} == {
+        "copy to device": 4096, "function_1": 0, "copy on device": 2048, "copy to host": 1024, "map": 512, "unmap": 0,
+    }  # fmt: skip
+    assert "pthread" not in found["devices"][0]["device"]
+    assert "OpenCL[0:0]" in {row["thread"] for row in found["classes"]}
+
+
 def test_off(build: Builder, tmp_path: Path) -> None:
     """Without --devices nothing of OpenCL is recorded; the user's own layers stay, before vtrace's."""
     done = vtrace(tmp_path, "run", "-o", "run", program(build), "order", "1")
