@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import STREAMS, check
 from support.readers.archive import Trace
-from support.tools import ROOT, call, unavailable
+from support.tools import PROGRAMS, ROOT, call, unavailable
 
 ROUNDS = 10
 ROUND = {"copy to device": 4096, "scale": None, "copy on device": 2048, "copy to host": 1024}
@@ -240,6 +242,15 @@ def test_off(build: Builder, tmp_path: Path) -> None:
     wrong = vtrace(tmp_path, "run", "--devices=cpu", "true", check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("vtrace: error: --devices=cpu: cpu is no kind of devices")
+
+
+def test_pyopencl(build: Builder, tmp_path: Path) -> None:
+    program(build)  # a driver is there
+    if not find_spec("pyopencl"):
+        unavailable("pyopencl is not installed")
+    trace, _ = unified(tmp_path, sys.executable, "-W", "ignore", PROGRAMS / "opencl_calls.py")
+    (stream,) = streams(trace)
+    assert seen(calls(trace)[stream]) == [*[("twice", None)] * 5, ("copy to host", 4000)]
 
 
 def test_findings(build: Builder, tmp_path: Path) -> None:
