@@ -260,6 +260,7 @@ struct vt_location {
     struct vt_thin *thin; /* thin.c; NULL: none yet */
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
     struct vt_keep *keep; /* keep.c; NULL: none yet */
+    uint32_t is_stream; /* 1: of a device, whose times are earlier than those of the calls that record them */
     struct vt_overhead overhead; /* overhead.c */
 };
 

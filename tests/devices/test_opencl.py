@@ -113,6 +113,29 @@ def test_a_queue_in_order(build: Builder, tmp_path: Path) -> None:
     assert trace.creators == {trace.locations[stream].process: trace.locations[0].process}
 
 
+def test_a_small_buffer(build: Builder, tmp_path: Path) -> None:
+    """Writing full buffers moves no times of the device: they stay before the ends of the calls that wait."""
+    trace, _ = unified(tmp_path, program(build), "order", "3000", env={"VT_BUFFER_SIZE": "100K"})
+    (stream,) = streams(trace)
+    found = calls(trace)
+    assert trace.kinds()["BufferFlush"] > 0
+    assert seen(found[stream]) == expected(3000)
+    reads = {one.values["DEVICE_COMMAND"]: one for one in found[0] if one.name == "clEnqueueReadBuffer"}
+    copies = [one for one in found[stream] if one.name == "copy to host"]
+    assert all(one.end <= reads[one.values["DEVICE_COMMAND"]].end for one in copies)
+
+
+def test_filter(build: Builder, tmp_path: Path) -> None:
+    """A rule leaves a kernel out, or a function; the other commands stay."""
+    (tmp_path / "rules").write_text("scale -- 0\nclFinish -- 0\n")
+    trace, _ = unified(tmp_path, program(build), "order", "2", env={"VT_FILTER_SPEC": str(tmp_path / "rules")})
+    (stream,) = streams(trace)
+    found = calls(trace)
+    assert seen(found[stream]) == [pair for pair in expected(2) if pair[0] != "scale"]
+    names = Counter(one.name for one in found[0])
+    assert (names["clEnqueueNDRangeKernel"], names["clFinish"]) == (2, 0)
+
+
 def test_a_queue_without_order(build: Builder, tmp_path: Path) -> None:
     """Kernels that overlap are on lanes, which nest nothing."""
     trace, _ = unified(tmp_path, program(build), "overlap", str(ROUNDS))
