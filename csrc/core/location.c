@@ -297,9 +297,11 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     at = vt_stamp(l, at, words[0], now);
     for (unsigned i = 1; i < n; i++) *at++ = words[i];
     if (flushed) {
-        at = vt_stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
         l->resumed = vt_now();
-        *at++ = l->resumed - flushed;
+        if (!l->is_stream) {
+            at = vt_stamp(l, at, VT_HEAD(VT_K_FLUSH, 1, 0), flushed);
+            *at++ = l->resumed - flushed;
+        }
         if (vt_process.set.max_flushes && l->flushes >= vt_process.set.max_flushes) {
             at = vt_stamp(l, at, VT_HEAD(VT_K_LIMIT, 1, VT_LOST_LIMIT), vt_now());
             *at++ = VT_CLASS_ALL;

@@ -267,6 +267,7 @@ struct vt_location {
     struct vt_thin *thin; /* thin.c; NULL: none yet */
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
     struct vt_keep *keep; /* keep.c; NULL: none yet */
+    uint32_t is_stream; /* 1: of a device, whose times are earlier than those of the calls that record them */
     struct vt_overhead overhead; /* overhead.c */
     struct vt_chunk *count_chunks[VT_COUNT_CHUNKS]; /* call_counts.c; NULL: none yet */
     char *counts[VT_COUNT_CHUNKS]; /* the chunks where calls are counted now; NULL: not known */

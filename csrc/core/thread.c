@@ -330,6 +330,7 @@ struct vt_location *vt_location_new_stream(const char *name, const char *device,
     struct vt_location *l = create_without_thread();
     if (!l) return NULL;
     l->first = l->last = begin;
+    l->is_stream = 1;
     define_of_location(l, "stream.", name);
     define_of_location(l, "device.", device);
     return l;

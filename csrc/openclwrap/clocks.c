@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The clock of a device, in relation to the runtime's. clGetDeviceAndHostTimer tells the device's time, read between two
-   readings of CLOCK_MONOTONIC. Drivers without it: a command is queued, by the device's clock, between the enter and the
-   leave of the call that enqueues it, and has ended when its times are read. Each such pair bounds CLOCK_MONOTONIC less the device's time; all pairs together
-   leave a narrow interval, which widens with the time since. Its middle is used. */
+/* The clock of a device, in relation to the runtime's. clGetDeviceAndHostTimer, where the driver has it, tells the device's
+   time, read between two readings of CLOCK_MONOTONIC. A command is queued, by the device's clock, between the enter and
+   the leave of the call that enqueues it, and has ended when its times are read. Each such pair bounds CLOCK_MONOTONIC
+   less the device's time; all pairs together leave a narrow interval, which widens with the time since. Its middle is
+   used. */
 #include <time.h>
 #include "openclwrap.h"
 
@@ -26,16 +27,18 @@ void vt_cl_clock_start(void)
     first.ticks = vt_ticks();
 }
 
-void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now)
+void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now, int is_certain)
 {
     vt_cl_lock(&d->lock);
     const int64_t drift = now > d->at ? (int64_t)((now - d->at) / DRIFT) : 0;
     const int64_t lowest = d->low - drift, highest = d->high + drift;
     const int fits = d->is_known && low <= highest && high >= lowest; /* else the device's clock was set */
-    d->low = fits && lowest > low ? lowest : low;
-    d->high = fits && highest < high ? highest : high;
-    d->at = now;
-    d->is_known = 1;
+    if (fits || is_certain || !d->is_known) {
+        d->low = fits && lowest > low ? lowest : low;
+        d->high = fits && highest < high ? highest : high;
+        d->at = now;
+        d->is_known = 1;
+    }
     vt_cl_unlock(&d->lock);
 }
 
@@ -49,7 +52,7 @@ void vt_cl_clock_ask(struct vt_cl_device *d)
     if (!atomic_compare_exchange_strong(&d->asked, &asked, before)) return; /* another thread asks */
     const int knows = timer && VT_OWN_WORK(timer(d->handle, &device, &host)) == CL_SUCCESS && device;
     const uint64_t after = vt_cl_now();
-    if (knows) vt_cl_clock_bounds(d, (int64_t)(before - device), (int64_t)(after - device), after);
+    if (knows) vt_cl_clock_bounds(d, (int64_t)(before - device), (int64_t)(after - device), after, 1);
     else atomic_store(&d->has_timer, 0);
 }
 

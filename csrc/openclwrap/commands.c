@@ -115,7 +115,7 @@ static void append(struct vt_cl_queue *q, struct vt_cl_command *c)
     vt_cl_unlock(&q->lock);
 }
 
-void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event)
+void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_ended)
 {
     struct vt_cl_command *c = call->command;
     if (c) c->leave = vt_cl_now();
@@ -130,15 +130,16 @@ void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event)
         *event = call->event;
         VT_NEXT_AS(cl_event_function, clRetainEvent)(call->event);
     }
+    const uint64_t ended = has_ended && call->queue->is_in_order ? c->leave : 0;
     append(call->queue, c);
     vt_cl_clock_ask(call->queue->device);
-    vt_cl_read(call->queue, 0);
+    vt_cl_read(call->queue, 0, ended);
 }
 
 /* ---- Reading ---- */
 
 /* Reads the times of a command. Returns 0 if it has not finished; a failed one has no times. */
-static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_cl_activity *a)
+static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_cl_activity *a, uint64_t ended)
 {
     cl_int status = 1;
     cl_ulong t[4] = {0};
@@ -149,10 +150,12 @@ static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_
     int known = status == CL_COMPLETE;
     for (cl_uint i = 0; i < 4 && known; i++)
         known = info(c->event, CL_PROFILING_COMMAND_QUEUED + i, sizeof *t, &t[i], NULL) == CL_SUCCESS;
-    if (known && !(q->device->has_timer && q->device->is_known)) {
+    if (known) {
         const uint64_t now = vt_cl_now();
-        const int64_t queued = (int64_t)(c->leave - t[0]), ended = (int64_t)(now - t[3]);
-        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < ended ? queued : ended, now);
+        const int64_t queued = (int64_t)(c->leave - t[0]);
+        const int64_t done = (int64_t)((c->leave <= ended ? ended : now) - t[3]);
+        const int is_certain = !q->device->has_timer;
+        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < done ? queued : done, now, is_certain);
     }
     *a = (struct vt_cl_activity){.number = c->number,
                                  .bytes = c->bytes,
@@ -196,13 +199,13 @@ static void drop_done(struct vt_cl_queue *q)
     }
 }
 
-void vt_cl_read(struct vt_cl_queue *q, int all)
+void vt_cl_read(struct vt_cl_queue *q, int all, uint64_t ended)
 {
     struct vt_cl_activity found[AT_ONCE];
     if (vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
     unsigned n = 0, waiting = 0;
     for (struct vt_cl_command *c = after(q, NULL); c; c = after(q, c)) {
-        if (!c->is_done && VT_OWN_WORK(read_times(q, c, &found[n]))) n++;
+        if (!c->is_done && VT_OWN_WORK(read_times(q, c, &found[n], ended))) n++;
         else if (!c->is_done && (q->is_in_order || (++waiting == AT_ONCE && !all))) break;
         if (n == AT_ONCE) {
             record(q, found, n);
@@ -216,5 +219,5 @@ void vt_cl_read(struct vt_cl_queue *q, int all)
 
 void vt_cl_read_all(void)
 {
-    for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) vt_cl_read(q, 1);
+    for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) vt_cl_read(q, 1, 0);
 }

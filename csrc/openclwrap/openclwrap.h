@@ -129,8 +129,9 @@ struct vt_cl_device {
 };
 
 uint64_t vt_cl_now(void); /* CLOCK_MONOTONIC */
-/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. */
-void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now);
+/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. is_certain: 0: they are
+   left out if they contradict what is known. */
+void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now, int is_certain);
 /* Asks the device for its time, if it can tell and has not been asked for a while. */
 void vt_cl_clock_ask(struct vt_cl_device *d);
 /* Returns ticks of the runtime's clock at a time of the device. */
@@ -195,10 +196,11 @@ struct vt_cl_call {
 /* Enters the call. kernel: the command's; else NULL. Returns the place for the event of the command. */
 cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_cl_named *function, cl_command_queue queue,
                       enum vt_cl_action action, cl_kernel kernel, uint64_t bytes);
-/* Leaves the call; event: where the program wants its event, or NULL. */
-void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event);
-/* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list. */
-void vt_cl_read(struct vt_cl_queue *queue, int all);
+/* Leaves the call; event: where the program wants its event, or NULL; has_ended: the call has waited for the command. */
+void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_ended);
+/* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list.
+   ended: CLOCK_MONOTONIC at which all commands had ended whose calls had returned; 0: unknown. */
+void vt_cl_read(struct vt_cl_queue *queue, int all, uint64_t ended);
 void vt_cl_read_all(void);
 /* Returns 1 if no command of a queue is left to read. */
 int vt_cl_is_idle(struct vt_cl_queue *queue);

@@ -166,7 +166,7 @@ cl_int vt_cl_retain(cl_command_queue handle)
 cl_int vt_cl_release(cl_command_queue handle)
 {
     struct vt_cl_queue *q = vt_cl_queue_of(handle);
-    if (q) vt_cl_read(q, 1);
+    if (q) vt_cl_read(q, 1, 0);
     if (q) atomic_fetch_sub(&q->users, 1); /* before another queue can have the same handle */
     return VT_NEXT_AS(cl_queue_function, clReleaseCommandQueue)(handle);
 }

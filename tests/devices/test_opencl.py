@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import STREAMS, check
 from support.readers.archive import Trace
-from support.tools import ROOT, call, unavailable
+from support.tools import PROGRAMS, ROOT, call, unavailable
 
 ROUNDS = 10
 ROUND = {"copy to device": 4096, "scale": None, "copy on device": 2048, "copy to host": 1024}
@@ -109,6 +111,29 @@ def test_a_queue_in_order(build: Builder, tmp_path: Path) -> None:
         "scale": ("KERNEL", "OPENCL"), "map": ("DATA_TRANSFER", "OPENCL"), "clFinish": ("FUNCTION", "OPENCL"),
     }  # fmt: skip
     assert trace.creators == {trace.locations[stream].process: trace.locations[0].process}
+
+
+def test_a_small_buffer(build: Builder, tmp_path: Path) -> None:
+    """Writing full buffers moves no times of the device: they stay before the ends of the calls that wait."""
+    trace, _ = unified(tmp_path, program(build), "order", "3000", env={"VT_BUFFER_SIZE": "100K"})
+    (stream,) = streams(trace)
+    found = calls(trace)
+    assert trace.kinds()["BufferFlush"] > 0
+    assert seen(found[stream]) == expected(3000)
+    reads = {one.values["DEVICE_COMMAND"]: one for one in found[0] if one.name == "clEnqueueReadBuffer"}
+    copies = [one for one in found[stream] if one.name == "copy to host"]
+    assert all(one.end <= reads[one.values["DEVICE_COMMAND"]].end for one in copies)
+
+
+def test_filter(build: Builder, tmp_path: Path) -> None:
+    """A rule leaves a kernel out, or a function; the other commands stay."""
+    (tmp_path / "rules").write_text("scale -- 0\nclFinish -- 0\n")
+    trace, _ = unified(tmp_path, program(build), "order", "2", env={"VT_FILTER_SPEC": str(tmp_path / "rules")})
+    (stream,) = streams(trace)
+    found = calls(trace)
+    assert seen(found[stream]) == [pair for pair in expected(2) if pair[0] != "scale"]
+    names = Counter(one.name for one in found[0])
+    assert (names["clEnqueueNDRangeKernel"], names["clFinish"]) == (2, 0)
 
 
 def test_a_queue_without_order(build: Builder, tmp_path: Path) -> None:
@@ -215,6 +240,18 @@ def test_tables(build: Builder, tmp_path: Path) -> None:
     assert re.search(r"^ *processes +1, locations 2,", vtrace(tmp_path, "info", "run").stdout, re.MULTILINE)
 
 
+def test_anonymised(build: Builder, tmp_path: Path) -> None:
+    """Names of the interface and of streams are public, those of kernels and of the device are not; bytes stay."""
+    unified(tmp_path, program(build), "order", "1")
+    vtrace(tmp_path, "anonymise", "run", "-o", "shared")
+    found = json.loads(vtrace(tmp_path, "summary", "shared", "--json", "--ranks", "helpers").stdout)
+    assert {row["activity"]: row["bytes"] for row in found["kernels"]} == {
+        "copy to device": 4096, "function_1": 0, "copy on device": 2048, "copy to host": 1024, "map": 512, "unmap": 0,
+    }  # fmt: skip
+    assert "pthread" not in found["devices"][0]["device"]
+    assert "OpenCL[0:0]" in {row["thread"] for row in found["classes"]}
+
+
 def test_off(build: Builder, tmp_path: Path) -> None:
     """Without --devices nothing of OpenCL is recorded; the user's own layers stay, before vtrace's."""
     done = vtrace(tmp_path, "run", "-o", "run", program(build), "order", "1")
@@ -228,6 +265,15 @@ def test_off(build: Builder, tmp_path: Path) -> None:
     wrong = vtrace(tmp_path, "run", "--devices=cpu", "true", check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("vtrace: error: --devices=cpu: cpu is no kind of devices")
+
+
+def test_pyopencl(build: Builder, tmp_path: Path) -> None:
+    program(build)  # a driver is there
+    if not find_spec("pyopencl"):
+        unavailable("pyopencl is not installed")
+    trace, _ = unified(tmp_path, sys.executable, "-W", "ignore", PROGRAMS / "opencl_calls.py")
+    (stream,) = streams(trace)
+    assert seen(calls(trace)[stream]) == [*[("twice", None)] * 5, ("copy to host", 4000)]
 
 
 def test_findings(build: Builder, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _path(facts: RunFacts, regions: Array) -> int:
 
 
 def _small_kernels(facts: RunFacts, found: Table) -> Iterator[Finding]:
-    kernels = found.take(facts.trace.regions["role"][found["region"]] == "KERNEL")
+    kernels = found.take(facts.trace.regions["role"][found["region"]] != "DATA_TRANSFER")
     regions, n = _regions(facts, _STARTS), facts.numbers
     calls = np.isin(facts.paths["region"][n["path"]], regions) & np.isin(n["location"], facts.rows)
     loss, ran = int(n["exclusive"][calls].sum()), int((kernels["end"] - kernels["begin"]).sum())

@@ -19,30 +19,38 @@ class OpenmpThread(NamedTuple):
         return ":".join(map(str, self.path))
 
 
+class _Teams:
+    """The teams of a process. A function inside of a function would be a reference cycle for each process, which
+    vtunify's Python, without its collector, keeps."""
+
+    def __init__(self, definitions: ProcessDefinitions) -> None:
+        self._numbers = definitions.thread_numbers
+        self._creators = {team: member.creator for (team, _), member in sorted(definitions.teams.items())}
+        self._of_creator: dict[int, list[int]] = {}
+        for team, creator in self._creators.items():
+            self._of_creator.setdefault(creator, []).append(team)  # the outer one is older
+        self._found: dict[int, list[OpenmpThread]] = {}
+
+    def threads(self, location: int) -> list[OpenmpThread]:
+        """All numbers of a location that works in another location's team."""
+        if location in self._found:
+            return self._found[location]
+        self._found[location] = []  # threads may fork teams for each other in turn
+        own: set[OpenmpThread] = set()
+        for team, number in self._numbers.get(location, ()):
+            creator = self._creators[team]
+            if creator != location:
+                inner = (*[0] * self._of_creator[creator].index(team), number)
+                outer = self.threads(creator) or [OpenmpThread(creator, ())]
+                own |= {OpenmpThread(one.root, (*one.path, *inner)) for one in outer}
+        self._found[location] = sorted(own)
+        return self._found[location]
+
+
 def openmp_threads(definitions: ProcessDefinitions) -> dict[int, list[OpenmpThread]]:
     """Returns all numbers of each location that works in another location's team."""
-    creators = {team: member.creator for (team, _), member in sorted(definitions.teams.items())}
-    of_creator: dict[int, list[int]] = {}
-    for team, creator in creators.items():
-        of_creator.setdefault(creator, []).append(team)  # the outer one is older
-    found: dict[int, list[OpenmpThread]] = {}
-
-    def threads(location: int) -> list[OpenmpThread]:
-        if location in found:
-            return found[location]
-        found[location] = []  # threads may fork teams for each other in turn
-        own: set[OpenmpThread] = set()
-        for team, number in definitions.thread_numbers.get(location, ()):
-            creator = creators[team]
-            if creator != location:
-                inner = (*[0] * of_creator[creator].index(team), number)
-                own |= {
-                    OpenmpThread(o.root, (*o.path, *inner)) for o in threads(creator) or [OpenmpThread(creator, ())]
-                }
-        found[location] = sorted(own)
-        return found[location]
-
-    return {location: known for location in sorted(definitions.thread_numbers) if (known := threads(location))}
+    teams = _Teams(definitions)
+    return {location: known for location in sorted(definitions.thread_numbers) if (known := teams.threads(location))}
 
 
 def in_order(locations: list[int], definitions: ProcessDefinitions) -> list[int]:
