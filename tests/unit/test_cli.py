@@ -252,6 +252,21 @@ def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_vtunify_takes_no_huge_pages(tmp_path: Path) -> None:
+    """Linux marks memory for which huge pages were wanted by hg."""
+    code = (
+        "from vtrace.commands import vtunify; vtunify.reduce_overhead()\n"
+        "import numpy; from pathlib import Path\n"
+        "values = numpy.ones(1 << 25, numpy.uint8); address = values[1 << 24:].ctypes.data\n"
+        "for line in Path('/proc/self/smaps').read_text().splitlines():\n"
+        "    words = line.split()\n"
+        "    if not words[0].endswith(':'): begin, end = (int(word, 16) for word in words[0].split('-'))\n"
+        "    if words[0] == 'VmFlags:' and begin <= address < end: print('hg' in words)"
+    )
+    done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path)
+    assert done.stdout == "False\n"
+
+
 def test_vtrace_loads_what_it_needs_of_numpy(heat: Path) -> None:
     code = (
         "from vtrace.main import main; sys.argv = ['vtrace', 'info', 'heat']; main(); import numpy, os; "

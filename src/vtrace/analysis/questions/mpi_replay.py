@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MEMORY = 160 << 20
 """The most bytes of ends and times to keep in memory; further ones go to the file."""
 _BLOCK = 16 << 20
-"""The least bytes to allocate for them at a time. NumPy takes huge pages for large arrays."""
+"""The least bytes to allocate for them at a time."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls", "between_polls")
 _PLACES = {"ends": ("count", "offset"), "times": ("ntimes", "times_offset")}
 """The names in PLACE of the number of packed rows, and of their place in the file."""

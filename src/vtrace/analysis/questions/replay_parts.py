@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from vtrace.analysis.selection import EVERYTHING
 from vtrace.analysis.shared_scan import share
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.reader_abi import (
     CALL_WAIT,
     COLLECTIVE_OF_ALL,
@@ -44,6 +44,8 @@ _THREADS = 4
 """The most parts to replay at the same time in a process: each has up to 40 MiB of buffers."""
 _NEAR, _TRIES = 64, 8
 """Ends of a location to read at a time, and how many collectives may divide the run near a place."""
+_KEY = 64
+"""Bits of a number by which records are sorted."""
 _COUNTS = "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed length jumps".split()
 
 
@@ -311,19 +313,33 @@ def _joined(parts: Sequence[Matched], rows: Array, cuts: Sequence[_Cut]) -> Matc
 def _summed(parts: Sequence[Array], sums: Sequence[str]) -> Array:
     """Records whose other fields are equal become one, with their sums."""
     rows = np.concatenate(parts)
-    names = [name for name in rows.dtype.names or () if name not in sums]
-    # Two fields of 32 bits make a key: to sort by a key takes as long for either.
-    fields = [rows[name].astype(np.uint64) for name in names]
-    twos = zip_longest(fields[::2], fields[1::2], fillvalue=np.zeros(len(rows), np.uint64))
-    keys = [low | high << np.uint64(32) for low, high in twos]
+    keys = _keys(rows, [name for name in rows.dtype.names or () if name not in sums])
     order = np.lexsort(keys)
-    rows, is_first = rows[order], np.zeros(len(rows), bool)
+    is_first = np.zeros(len(rows), bool)
     for key in keys:
         key = key[order]
         is_first[1:] |= key[1:] != key[:-1]
     is_first[:1] = True
     first = np.flatnonzero(is_first)
-    found: Array = rows[first]
+    found: Array = rows[order[first]]
     for name in sums if len(rows) else ():
-        found[name] = np.add.reduceat(rows[name], first)
+        found[name] = np.add.reduceat(rows[name][order], first)
     return found
+
+
+def _keys(rows: Array, names: Sequence[str]) -> list[Array]:
+    """Fields of 32 bits as few numbers with their order, in which the last field decides first: to sort takes as long
+    for each number, and the values of a run are small but for VT_NONE, which comes last."""
+    keys: list[Array] = []
+    used = _KEY
+    for name in names:
+        values = rows[name].astype(np.uint64)
+        is_none = values == UNDEFINED
+        most = int(values[~is_none].max(initial=0)) + 1
+        values[is_none] = most
+        if used + most.bit_length() > _KEY:
+            keys.append(np.zeros(len(rows), np.uint64))
+            used = 0
+        keys[-1] |= values << np.uint64(used)
+        used += most.bit_length()
+    return keys
