@@ -166,6 +166,10 @@ def test_functions_return(program: Path, tmp_path: Path) -> None:
     assert "left out" in texts[0]
     assert "recorded again (VT_BUDGET)" in texts[-1]
     assert by_name(calls(archive))["calm"] == 8
+    shown = vtrace(tmp_path, "info", archive).stdout.splitlines()
+    lines = [line for line in shown if "only the number of calls" in line]
+    assert lines
+    assert not any(line.endswith("unknown") for line in lines)
 
 
 def test_bound_that_suffices(program: Path, tmp_path: Path) -> None:

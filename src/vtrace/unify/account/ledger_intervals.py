@@ -259,6 +259,7 @@ def _left_out_functions(process: Process) -> Iterator[Gap]:
     counted = next((i for i, gap in enumerate(found) if gap.reason.startswith(ONLY_CALLS)), None)
     if counted is not None:  # the first has the events of all
         events = sum(_counted_events(rows, timed=False) for rows in process.contents.profiles.values())
+        found = [gap._replace(events=0) if gap.reason.startswith(ONLY_CALLS) else gap for gap in found]
         found[counted] = found[counted]._replace(events=events)
     yield from found
     pid, _, tenths = str(process.definitions.properties.get(own_definitions.COUNTING, "")).partition(" ")
