@@ -155,26 +155,27 @@ def _ends_near(place: Any, moment: int) -> tuple[int, Array]:
     return at, _read(place, at, _NEAR)
 
 
-def _of_all(ends: Array, worlds: set[int]) -> list[int]:
-    """The places of blocking collectives of all processes (worlds: their communicators), in which each waits for all,
-    and whose call has no other end."""
-    calls = ends["call"]
-    found = np.flatnonzero(ends["what"] & 0xFF == COLLECTIVE_OF_ALL).tolist()
-    known = [at for at in found if 0 < at < len(ends) - 1 and int(ends["comm"][at]) in worlds]
-    return [at for at in known if calls[at - 1] != calls[at] != calls[at + 1]]
+def _divides(ends: Array, at: int, worlds: set[int]) -> bool:
+    """True for the place of a collective in which all processes (worlds: their communicators) wait for all, if its call
+    has no other end."""
+    if not 0 < at < len(ends) - 1 or int(ends["comm"][at]) not in worlds:
+        return False
+    before, own, after = ends["call"][at - 1 : at + 2].tolist()
+    return bool(before != own != after)
 
 
 def _cut(places: Array, worlds: set[int], near: int) -> _Cut | None:
     """The collective near an end of the first location at which the run can be divided; None: there is none."""
     head = _read(places[0], near, 4 * _NEAR)
-    for own in _of_all(head, worlds)[:_TRIES]:
+    collectives = np.flatnonzero(head["what"] & 0xFF == COLLECTIVE_OF_ALL).tolist()
+    for own in [at for at in collectives if _divides(head, at, worlds)][:_TRIES]:
         enter, leave = int(head["enter"][own]), int(head["leave"][own])
         at, ends = [near + own], np.repeat(head[own : own + 1], len(places))
         for row, place in enumerate(places[1:], 1):
             first, block = _ends_near(place, leave)
             overlaps = (block["enter"] < leave) & (block["leave"] > enter) & (block["what"] & 0xFF == COLLECTIVE_OF_ALL)
             found = np.flatnonzero(overlaps).tolist()
-            if len(found) != 1 or found[0] not in _of_all(block, worlds):
+            if len(found) != 1 or not _divides(block, found[0], worlds):
                 break
             at.append(first + found[0])
             ends[row] = block[found[0]]
