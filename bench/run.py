@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+import always
 import annotated
 import applications
 import clocks
@@ -58,6 +59,7 @@ MODULES = (
     iocalls,
     memory,
     applications,
+    always,
     openmp,
     overhead,
     threads,
