@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.questions.calls import Calls
+from vtrace.analysis.questions.calls import by_start
 from vtrace.analysis.questions.profile import KeptSlices
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group, joined
@@ -64,7 +64,7 @@ class LocationCalls:
     def of_slices(cls, slices: Array) -> LocationCalls:
         """Made from all calls of a location in the order of their ends (SLICE), or from those of several locations, one
         after the other: a call and its caller are of one location."""
-        order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
+        order = by_start(slices["depth"])
         return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth", "calls")})
 
     def __len__(self) -> int:

@@ -13,6 +13,27 @@ from vtrace.analysis.table import Array
 from vtrace.io.archive.reader_abi import SLICE
 
 
+def nesting(depth: Array) -> tuple[Array, Array, Array]:
+    """From the depths of calls in the order of their ends, as a replay gives them: (steps,) 1 for each step that is the
+    end of a call; (steps,) the depth of each step's call; (steps,) the steps by depth, so that the start and the end of
+    a call follow each other. See Calls."""
+    n = len(depth)
+    is_end = np.zeros(2 * n, bool)
+    is_end[2 * np.arange(n) + 1 + depth] = True
+    own = np.cumsum(np.where(is_end, -1, 1)).astype(np.int64) - ~is_end
+    by = np.argsort(own.astype(np.uint16) if n and own.max() < 2**16 else own, kind="stable")
+    return is_end, own, by
+
+
+def by_start(depth: Array) -> Array:
+    """The order in which calls start. depth: in the order of their ends."""
+    is_end, _, by = nesting(depth)
+    call = np.empty(len(is_end), np.int64)
+    call[by[::2]] = np.cumsum(is_end)[by[1::2]] - 1  # at one depth starts and ends alternate
+    found: Array = call[~is_end]
+    return found
+
+
 class Calls:
     """Calls of several tracks as steps: the start and the end of each call, in order of time, track by track.
 
@@ -31,15 +52,11 @@ class Calls:
         counts = np.array([len(calls) for _, calls in parts], np.int64)
         n = len(calls)
         ends = 2 * np.arange(n) + 1 + calls["depth"]
-        self.is_end = np.zeros(2 * n, bool)
-        """(steps,)"""
-        self.is_end[ends] = True
-        level = np.cumsum(np.where(self.is_end, -1, 1)).astype(np.int64)
-        self._level = level
-        own = level - ~self.is_end
-        by = np.argsort(own.astype(np.uint16) if n and own.max() < 2**16 else own, kind="stable")
+        self.is_end, own, by = nesting(calls["depth"])
+        """is_end: (steps,)"""
+        self._level = own + ~self.is_end
         mate = np.empty(2 * n, np.int64)
-        mate[by[1::2]] = by[::2]  # at one depth begins and ends alternate
+        mate[by[1::2]] = by[::2]
         begins = mate[ends]
         self.call = np.empty(2 * n, np.int64)
         """(steps,) the call that begins or ends."""

@@ -52,7 +52,8 @@ _OWN: Prototypes = {
 _LEVEL, _ROW = 1 << 32, 1 << 40
 """A tile's key is row * _ROW + level * _LEVEL + number."""
 _LEVELS = _ROW // _LEVEL
-_KEPT_FRAMES = 2048
+_KEPT_FRAMES = 4096
+"""Frames in memory, 128 MB: those of 10 000 locations, which a picture needs at once."""
 _KEPT_BLOCKS = 48 << 20
 """Bytes of the blocks of checkpoints in memory: enough for those of about 1000 M events."""
 FRAME = 1 << 15
