@@ -10,9 +10,14 @@
 #define DRIFT 10000u /* clocks drift apart by at most one part of so many: 100 ppm */
 #define ASK_NS 100000000u /* time between two questions for a device's time */
 
-static struct {
+#define READINGS 8u /* the most readings for a pair without an interruption */
+#define SHORT 400u /* ticks of such a reading */
+
+struct pair {
     uint64_t ticks, mono;
-} first;
+};
+
+static struct pair first;
 
 uint64_t vt_cl_now(void)
 {
@@ -21,11 +26,20 @@ uint64_t vt_cl_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void vt_cl_clock_start(void)
+/* Both clocks at one moment: the reading of several that took the least time, since a thread may lose its processor. */
+static struct pair both(void)
 {
-    first.mono = vt_cl_now();
-    first.ticks = vt_ticks();
+    struct pair best = {0, 0};
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < READINGS && least > SHORT; i++) {
+        const uint64_t before = vt_ticks(), mono = vt_cl_now(), took = vt_ticks() - before;
+        if (took < least) best = (struct pair){before + took / 2, mono};
+        if (took < least) least = took;
+    }
+    return best;
 }
+
+void vt_cl_clock_start(void) { first = both(); }
 
 void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now, int is_certain)
 {
@@ -61,8 +75,9 @@ uint64_t vt_cl_clock_ticks(struct vt_cl_device *d, uint64_t device)
     vt_cl_lock(&d->lock);
     const int64_t offset = d->low + (d->high - d->low) / 2;
     vt_cl_unlock(&d->lock);
-    const uint64_t mono = vt_cl_now(), ticks = vt_ticks(), at = device + (uint64_t)offset;
-    if (at >= mono || mono <= first.mono) return ticks; /* not later than now */
-    const double rate = (double)(ticks - first.ticks) / (double)(mono - first.mono);
-    return ticks - (uint64_t)((double)(mono - at) * rate);
+    const struct pair now = both();
+    const uint64_t at = device + (uint64_t)offset;
+    if (at >= now.mono || now.mono <= first.mono) return now.ticks; /* not later than now */
+    const double rate = (double)(now.ticks - first.ticks) / (double)(now.mono - first.mono);
+    return now.ticks - (uint64_t)((double)(now.mono - at) * rate);
 }
