@@ -213,8 +213,9 @@ void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t by
 static void check_rules(const struct vt_settings *set, const char *name, char *rules, enum vt_mode mode)
 {
     struct vt_keep_rules trigger = {0};
+    if (!*rules) return;
     if (mode == VT_MODE_RING) vt_setting_trigger(rules, &trigger);
-    if (!*rules || (set->mode == mode && (*set->iteration || trigger.mpi))) return;
+    if (set->mode == mode && (*set->iteration || trigger.mpi)) return;
     const char *mode_needed = mode == VT_MODE_RING ? "without VT_MODE=RING" : "with VT_MODE=RING or PROFILE";
     if (set->speaks) vt_say(1, "%s has no effect %s", name, set->mode == mode ? "without VT_ITERATION" : mode_needed);
     rules[0] = 0;
