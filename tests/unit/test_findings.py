@@ -473,6 +473,26 @@ def test_a_wait_explains_the_barrier_after_it_only(begin: int, explained: int, t
     assert told(Trace(trace.anchor), "thread_imbalance").loss_ns == loss - explained
 
 
+@pytest.mark.parametrize(("waited", "explained"), [(0, 0), (200, 2 * 200)])
+def test_a_thread_without_processor_in_a_barrier_is_late_at_the_next(
+    waited: int, explained: int, tmp_path: Path
+) -> None:
+    """All threads meet at 100 ns, but thread 1 leaves the barrier 200 ns after the others; all work for 500 ns."""
+    events = {
+        thread: [
+            (0, "Enter", 0), (100, "Enter", 1), (left, "Leave", 1), (left + 500, "Enter", 1), (810, "Leave", 1),
+            (900, "Leave", 0),
+        ]
+        for thread, left in enumerate((110, 310, 110))
+    }  # fmt: skip
+    trace = threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD)
+    assert told(trace, "thread_imbalance").loss_ns == 2 * 200
+    if waited:
+        without_processor(trace.anchor, (1, 110, 310, waited, "main", "work"))  # regions 0 and 1
+    kinds = [one.kind for one in Trace(trace.anchor).diagnosis(Selection()).findings]
+    assert ("thread_imbalance" in kinds) == (explained == 0)
+
+
 @pytest.mark.parametrize(("rest", "numbers"), [(0, "iteration 5"), (90, "iterations 4 to 5")])
 def test_slow_iterations_outside_of_recorded_calls(rest: int, numbers: str, tmp_path: Path) -> None:
     """Rank 1 works for 400 ns instead of 100 before call 5 of 12. An iteration ends with the call after its work.

@@ -379,6 +379,12 @@ class RunFacts:
         regions = works | waits if in_mpi else works
         return self.processor_waits.between(locations, begins, ends, counts=regions[self.processor_waits.region])
 
+    def waited_for_threads_between(self, locations: Array, begins: Array, ends: Array) -> Array:
+        """(n,) ns that each location waited for a processor between two times (ns) in calls that wait for threads."""
+        for_threads = ~self._may_wait[0] & np.append(CLASS_OF[self.trace.regions["activity"]] != MPI, False)
+        counts = for_threads[self.processor_waits.region]
+        return self.processor_waits.between(locations, begins, ends, counts=counts)
+
     def slept_for_threads_between(self, locations: Array, begins: Array, ends: Array) -> Array:
         """(n,) ns that each location slept between two times (ns) until another thread of the process woke it."""
         counts = self.asleep_for_thread & ~self.asleep_until_time

@@ -149,6 +149,8 @@ class ThreadWaits(SyncCalls[Table]):
                     waits.time -= _explained(facts, waits, between)
         for waits in found:
             waits.processor_ns = _explained(facts, waits, facts.waited_between)
+            if np.isin(waits.kind, _FOR_ALL).all():
+                waits.processor_ns = np.minimum(waits.time, waits.processor_ns + _began_late(facts, waits))
             if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
                 slept = _explained(facts, waits, facts.slept_for_threads_between)
                 waits.locks_ns = np.maximum(waits.locks_ns, slept)
@@ -170,6 +172,18 @@ def _explained(facts: RunFacts, waits: Waits, between: Callable[[Array, Array, A
         for at, since in ((waits.partner, waits.partner_since), (waits.location, waits.since))
     )
     found: Array = np.clip(theirs - own, 0, waits.time).astype(np.int64)
+    return found
+
+
+def _began_late(facts: RunFacts, waits: Waits) -> Array:
+    """(waits,) ns in which the partner, after the location went on from the barrier or fork before, had no processor in
+    a call that waits for threads, such as this barrier: it could go on, too."""
+    if waits.since is None or waits.partner_since is None or waits.until is None:
+        return np.zeros(len(waits.time), np.int64)
+    since = np.maximum(waits.since, facts.window.bounds[0])
+    found: Array = facts.waited_for_threads_between(waits.partner, since, np.maximum(since, waits.until)).astype(
+        np.int64
+    )
     return found
 
 
