@@ -26,6 +26,8 @@
 static cl_context context;
 static cl_device_id device;
 static cl_kernel scale, spin;
+static pthread_barrier_t all; /* of the threads, once each has its queue */
+static int threaded;
 
 static void check(cl_int code, const char *what)
 {
@@ -84,6 +86,7 @@ static cl_mem buffer(void)
 static void in_order(int rounds)
 {
     cl_command_queue queue = queue_with(0);
+    if (threaded) pthread_barrier_wait(&all);
     cl_mem from = buffer(), to = buffer();
     cl_kernel mine = kernel("scale");
     float data[BYTES / sizeof(float)];
@@ -184,6 +187,8 @@ int main(int argc, char **argv)
     } else if (!strcmp(how, "unfinished")) unfinished();
     else if (!strcmp(how, "threads")) {
         pthread_t threads[4];
+        threaded = 1;
+        pthread_barrier_init(&all, NULL, 4);
         for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, thread, &rounds);
         for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     } else if (!strcmp(how, "queues"))
