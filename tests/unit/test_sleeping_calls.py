@@ -211,6 +211,8 @@ READ, WAITPID, NAPS = (
     "waitpid@w.c:3 <- run@/a/x.c:9",
     "usleep@u.c:3 <- rest@/a/x.c:4",
 )
+COMMAND = "nanosleep@n.c:25 <- __libc_start_call_main@l.h:58 <- __libc_start_main@l.c:360"
+"""The stack of a stripped program."""
 
 
 def processes(
@@ -236,7 +238,8 @@ def processes(
         paradigm = _otf2.PARADIGM_NONE.value if row == 1 else COMPILER
         made.region(row, name, _otf2.REGION_ROLE_FUNCTION.value, paradigm)
     times = (
-        (row, begin * ms, end * ms, site, (2 * row, *(1,) * (site == WAITPID))) for row, begin, end, site in asleep
+        (row, begin * ms, end * ms, site, () if site == COMMAND else (2 * row, *(1,) * (site == WAITPID)))
+        for row, begin, end, site in asleep
     )
     found = slept(made.close(), *times).diagnosis(Selection()).findings
     return [one.text for one in found if one.kind == "blocked"]
@@ -248,6 +251,15 @@ def test_a_shell_that_waits_for_an_unrecorded_command(tmp_path: Path) -> None:
     assert processes(tmp_path / "a", *asleep, lives=lives, silent=1) == []
     (text,) = processes(tmp_path / "b", (0, 100, 900, NAPS), (1, 100, 900, WAITPID), lives=lives)
     assert text == "process 0 sleeps 800 ms in usleep, called by rest (x.c:4), and nothing else runs meanwhile"
+
+
+def test_a_command_that_sleeps(tmp_path: Path) -> None:
+    """The shell waits for a command without names of functions, whose task may be to sleep; a process that no other
+    one of the run has started is the program itself."""
+    lives = ((0, 1000), (0, 1000))
+    assert processes(tmp_path / "a", (0, 100, 900, WAITPID), (1, 100, 900, COMMAND), lives=lives) == []
+    assert len(processes(tmp_path / "b", (0, 100, 900, WAITPID), (1, 100, 900, NAPS), lives=lives)) == 1
+    assert len(processes(tmp_path / "c", (0, 100, 900, COMMAND), (1, 100, 900, WAITPID), lives=lives)) == 1
 
 
 def test_a_process_reads_the_data_of_another_one(tmp_path: Path) -> None:

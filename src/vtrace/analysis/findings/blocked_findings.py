@@ -69,7 +69,7 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
     if diagnosis.mpi or facts.unrecorded or len(facts.rows) > _MOST_THREADS:
         return
     sums: dict[tuple[int, str, int], _Sleep] = {}
-    asleep = facts.blocked
+    asleep, is_started = facts.blocked, _is_started(facts)
     ns = asleep.within(facts.window.start, facts.window.stop)
     for row, sleeps, waits in _candidates(facts, ns):
         mine = np.flatnonzero((asleep.location == row) & sleeps & (ns > 0))
@@ -83,6 +83,8 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
             if part > 0:
                 path, call = max(0, int(facts.path_of_blocked[at])), sleeping_call(asleep.sites[at])
+                if is_started[row] and not path and (call is None or call.is_of_start):
+                    continue
                 one = sums.setdefault((row, str(call), -1 if call else path), _Sleep(call, path, {row}))
                 one.slept += part * ns[at]
                 one.lost += part * ns[at] * max(1, others)
@@ -118,6 +120,14 @@ def _candidates(facts: RunFacts, ns: Array) -> Iterator[tuple[int, Array, Array]
         yield row, alarm, facts.asleep_for_thread & ~alarm
     for row in _sleepers(facts, ns * sleeps):
         yield row, sleeps, waits & ~alarm
+
+
+def _is_started(facts: RunFacts) -> Array:
+    """(locations,) bool: another process of the run has started the thread's process. If nothing tells in which
+    function of a program without names such a process sleeps, the sleep may be its task: the command sleep."""
+    creators = np.append(facts.trace.groups["creator"], -1)
+    started: Array = creators[facts.trace.locations["group"]] >= 0
+    return started
 
 
 def _may_be_for_child(facts: RunFacts) -> Array:

@@ -77,6 +77,11 @@ class SleepingCall:
         return self if bare_name(self.callers[-1]) in function else replace(self, apart=function)
 
     @property
+    def is_of_start(self) -> bool:
+        """True if the program's own functions around the call have no names."""
+        return bool(_STARTS.match(self.function))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The call path, without the function of libc."""
         return (*self.callers, self.function)
