@@ -284,3 +284,9 @@ def test_a_file_that_ends_early(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "import", "a.json", "-o", "new")
     assert "a.json ends early: 1 event before it" in done.stderr
     assert read(tmp_path / "new.trace").calls() == {"f": 1}
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    done = vtrace(tmp_path, "import", "a.json", "-o", "new", check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a.json does not exist" in done.stderr

@@ -55,7 +55,8 @@ def command(words: tuple[str, ...], *, output: Path, force: bool, as_json: bool)
     elif len(words) > 1:
         about = _beside(opened(words[0]), paths[1:], where, console)
     else:
-        raise UsageError(f"no file to import into {words[0]}", "vtrace import ARCHIVE FILE... -o NEW")
+        why = "is no trace of another tool" if paths[0].exists() else "does not exist"
+        raise UsageError(f"{words[0]} {why}", "vtrace import FILE... -o NEW, or vtrace import ARCHIVE FILE... -o NEW")
     for line in about.pop("notes"):
         console.warn(line)
     if as_json:
