@@ -68,7 +68,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         at_most("view: input to painted frame, p95 of 120", "ms", [each.painted for each in pages], 150),
         at_most("the same of 1000 ranks and 10 M events", "ms", [each.painted for each in ranks], 150),
         at_most("view: scripts of a frame, CPU, 64 ranks", "ms", [each.scripts for each in few], 16),
-        at_most("view: scripts of a frame, CPU, 1000 ranks", "ms", [each.scripts for each in ranks], 33),
+        at_most("view: scripts of a frame, CPU, 1000 ranks", "ms", [each.scripts for each in ranks], 16),
         at_most("view: first picture of 64 ranks", "s", [each.picture for each in few], 1),
         at_most("view: first picture of 1000 ranks and 10 M events", "s", [each.picture for each in ranks], 1),
         at_most("view: panels of 64 ranks", "s", [each.panels for each in few], 2),

@@ -83,7 +83,7 @@ def left_out(recording: Recording) -> Iterator[str]:
 
 def _by_rank(recordings: Sequence[Recording]) -> tuple[list[Recording], bool]:
     """The recordings in the order of ranks, and whether each is a rank: their own, or their places in the command."""
-    if len(recordings) == 1 or any(len(recording.owners()) != 1 for recording in recordings):
+    if len(recordings) == 1 or any(len(one.owners()) != 1 or not one.intervals for one in recordings):
         return [*recordings], False
     known = sorted((recording.rank, n) for n, recording in enumerate(recordings) if recording.rank is not None)
     if [rank for rank, _ in known] == [*range(len(recordings))]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def external_data(trace: Trace, recording: Recording, digest: str) -> Iterator[ExternalData]:
     """The tracks and counters of a recording, each with its place. digest: SHA-256 of the file. Raises VtraceError if
-    the recording does not say when it was made."""
+    the recording has none, or does not say when it was made."""
+    recording.span()
     if recording.since is None:
         raise VtraceError(f"{recording.path} does not say when it was recorded", "import it into an archive of its own")
     owners, since = recording.owners(), recording.since

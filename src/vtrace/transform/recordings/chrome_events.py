@@ -28,21 +28,14 @@ _DEVICE_RANGE = "gpu_user_annotation"
 _HOST_APIS = ("cuda_runtime", "cuda_driver")
 _NAMES = {"s": "flows", "t": "flows", "f": "flows", "N": "objects", "O": "objects", "D": "objects", "P": "samples"}
 """What no archive has, by phase."""
-_KEPT = (
-    "baseTimeNanoseconds",
-    "distributedInfo",
-    "host_name",
-    "deviceProperties",
-    "viztracer_metadata",
-    "schemaVersion",
-)
+_KEPT = ("baseTimeNanoseconds", "distributedInfo", "host_name", "deviceProperties", "viztracer_metadata")
 """The members of a file beside its events that are read."""
 _MOST_TIME = 2**62
 
 
 def read_chrome(path: Path, advance: Callable[[int], None]) -> Recording:
     """Reads a whole file, also with gzip. advance: is told the bytes read. Raises VtraceError."""
-    recording = Recording(path, tool="Chrome's JSON")
+    recording = Recording(path)
     about: dict[str, Any] = {}
     with JsonStream(path, advance) as stream:
         events = _Events(recording)
@@ -66,13 +59,11 @@ def read_chrome(path: Path, advance: Callable[[int], None]) -> Recording:
 
 
 def _describe(recording: Recording, about: dict[str, Any]) -> None:
-    """Sets the tool, clock, host and rank by the members beside the events."""
+    """Sets the clock, host and rank by the members beside the events."""
     base = about.get("baseTimeNanoseconds")
     metadata = about.get("viztracer_metadata")
     if isinstance(metadata, dict):
-        recording.tool, base = "viztracer", metadata.get("baseTimeNanoseconds", base)
-    elif "schemaVersion" in about:
-        recording.tool = "Kineto"
+        base = metadata.get("baseTimeNanoseconds", base)
     recording.since = base if isinstance(base, int) and 0 <= base < _MOST_TIME else None
     recording.host = str(about.get("host_name") or "")
     job = about.get("distributedInfo")

@@ -95,7 +95,6 @@ class _NsightSystems:
     def __init__(self, database: _Database, recording: Recording) -> None:
         self._database, self._recording = database, recording
         self._strings = dict(database.rows("StringIds", "id", "value"))
-        recording.tool = "Nsight Systems"
 
     def read(self) -> None:
         database, recording = self._database, self._recording
@@ -170,7 +169,6 @@ class _Rocpd:
 
     def __init__(self, database: _Database, recording: Recording) -> None:
         self._database, self._recording = database, recording
-        recording.tool = "rocprofv3"
 
     def read(self) -> None:
         database, recording = self._database, self._recording

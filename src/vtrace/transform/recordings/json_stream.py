@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 _MOST = 1 << 28
 """Most characters of one value."""
 _SPACE = re.compile(r"[ \t\r\n]*")
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _ESCAPE = len(r"\u0000\u")
 
@@ -38,7 +38,7 @@ class JsonStream:
         """The file ends within a value."""
         try:
             self._raw = path.open("rb")
-            packed = self._raw.read(2) == _GZIP
+            packed = self._raw.read(2) == GZIP
             self._raw.seek(0)
             binary: IO[bytes] = gzip.GzipFile(fileobj=self._raw) if packed else self._raw  # type: ignore[assignment]
         except OSError as error:

@@ -10,11 +10,11 @@ from vtrace.console import Console
 from vtrace.errors import FormatError, VtraceError
 from vtrace.transform.recordings.chrome_events import read_chrome
 from vtrace.transform.recordings.database import MAGIC, read_database
+from vtrace.transform.recordings.json_stream import GZIP
 from vtrace.transform.recordings.recording import Recording
 
 _REPORTS = (".nsys-rep", ".qdrep")
 _HEAD = 64
-_GZIP = b"\x1f\x8b"
 
 
 def is_recording(path: Path) -> bool:
@@ -23,7 +23,7 @@ def is_recording(path: Path) -> bool:
         return False
     head = _head(path)
     is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-    return is_text or path.suffix in _REPORTS or head.startswith((MAGIC, _GZIP))
+    return is_text or path.suffix in _REPORTS or head.startswith((MAGIC, GZIP))
 
 
 def read_recordings(paths: Sequence[Path], console: Console) -> list[Recording]:

@@ -120,7 +120,6 @@ class Recording:
     unknown; rank: None if unknown; left_out: numbers of what no archive has, by its name; notes: lines for the user."""
 
     path: Path
-    tool: str = ""
     since: int | None = None
     host: str = ""
     rank: int | None = None
@@ -161,10 +160,10 @@ class Recording:
         return [*(threads or every)]
 
     def span(self) -> tuple[int, int]:
-        """The first and the last time. Raises VtraceError if there is none."""
+        """The first and the last time. Raises VtraceError if there is neither an interval nor a value."""
+        if not self.intervals and not self.counters:
+            raise VtraceError(f"{self.path}: no interval or value", "is it a trace of a run?")
         spans = [track.span() for track in self.tracks.values() if track.begin]
         spans += [(remark.time, remark.time) for remark in self.remarks]
         spans += [(min(counter.times), max(counter.times)) for counter in self.counters.values()]
-        if not spans:
-            raise VtraceError(f"{self.path}: no event with a time", "is it a trace of a run?")
         return min(first for first, _ in spans), max(last for _, last in spans)
