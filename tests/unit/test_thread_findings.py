@@ -393,6 +393,33 @@ def test_barriers_of_nested_teams(tmp_path: Path) -> None:
     assert (found.loss_ns, found.culprit) == (2 + 299, "thread 3")
 
 
+@pytest.mark.parametrize("late", [1, 3])
+def test_a_thread_without_processor_makes_its_inner_team_late(late: int, tmp_path: Path) -> None:
+    """Threads 0 and 1 have an inner team each, with threads 2 and 3. One of the second works 200 ns longer: thread
+    0 waits 200 ns at the end of the outer region, the other one of the inner team, too. No processor explains both."""
+    made, outer, inner = Foreign(tmp_path), 1, 3
+    for thread, end in enumerate((120, 320, 120, 320)):
+        met, is_outer = 310 if thread == late else 110, thread < 2
+        events: list[Event] = [(0, "Enter", 0), *[(1, "Enter", outer)] * is_outer, (10, "Enter", inner)]
+        events += [(met, "Enter", 4), (end, "Leave", 4), (end, "Leave", inner)]
+        events += [(end, "Enter", 2), (330, "Leave", 2), (330, "Leave", outer)] * is_outer
+        made.events(thread, [*events, (400, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(length=400)
+    for thread in range(4):
+        made.location(thread)
+    made.region(0, "main")
+    for row in (outer, inner):
+        made.region(row, f"!$omp parallel @a.c:{row}", PARALLEL, OPENMP)
+        made.region(row + 1, f"!$omp implicit barrier @a.c:{row}", _otf2.REGION_ROLE_IMPLICIT_BARRIER.value, OPENMP)
+    trace = Trace(made.close())
+    uneven = [one.loss_ns for one in trace.diagnosis(Selection()).findings if one.kind == "omp_imbalance"]
+    assert sum(uneven) == 200 + 200
+    without_processor(trace.anchor, (late, 110, 310, 200, "main"))
+    kinds = [one.kind for one in Trace(trace.anchor).diagnosis(Selection()).findings]
+    assert "omp_imbalance" not in kinds
+
+
 def test_who_lets_the_signaller_wait(tmp_path: Path) -> None:
     """Thread 2 waits from 100 to 600 ns for thread 0, which waits for thread 1 until 590 ns."""
     site = "loop@/home/a/x.c:7"

@@ -124,7 +124,8 @@ class ThreadWaits(SyncCalls[Table]):
         gets = np.concatenate([_of(calls, API, MUTEX), retried(_of(calls, _TRY), events["ThreadAcquireLock"], MUTEX)])
         locked = [*lock_waits(of_locks, gets), *read_waits(of_locks, writes, MUTEX)]
         signalled = condition_waits(of_locks, _of(calls, CONDITION), _of(calls, _SIGNAL))
-        barriers, of_single = _with_taskwaits(_barriers(calls), calls), _of_single(table(locked, paths))
+        regions = self._parallel_regions(paths)
+        barriers, of_single = _with_taskwaits(_barriers(calls, regions), calls), _of_single(table(locked, paths))
         of_blocks = _blocks(calls, CRITICAL, _INSIDE), _blocks(calls, ORDERED, _IN_ORDER)
         behind = _explain_by_locks(barriers, *of_blocks, of_single)
         for each, explained in zip((*of_blocks, of_single), behind, strict=True):
@@ -136,6 +137,15 @@ class ThreadWaits(SyncCalls[Table]):
         _explain_by_locks(early, *of_blocks, of_single, conditions)
         found = [barriers, *of_blocks, joins, early, of_single, conditions]
         return found, KINDS, paths
+
+    def _parallel_regions(self, paths: Table) -> Array:
+        """(paths,) the row of the innermost parallel region around each call, 0 without one."""
+        is_parallel = np.append(self.region_kinds == _PARALLEL, False)[paths["region"]]
+        found = np.zeros(paths.rows, np.int64)
+        for row in range(1, paths.rows):
+            above = int(paths["parent"][row])
+            found[row] = above if is_parallel[above] else found[above]
+        return found
 
     def with_idle_threads(self, facts: RunFacts, call_waits: Callable[[], Table] | None = None) -> Table:
         """answer() with the waits of idle threads, and of each wait the part that waits for a processor explain; its
@@ -151,6 +161,8 @@ class ThreadWaits(SyncCalls[Table]):
             waits.processor_ns = _explained(facts, waits, facts.waited_between)
             if np.isin(waits.kind, _FOR_ALL).all():
                 waits.processor_ns = np.minimum(waits.time, waits.processor_ns + _began_late(facts, waits))
+                of_inner_team = _explained(facts, waits, partial(_explained_between, waits))
+                waits.processor_ns = np.minimum(waits.time, waits.processor_ns + of_inner_team)
             if waits.locks_ns is not None and np.any(waits.kind == EARLY_END):  # locks may not be recorded
                 slept = _explained(facts, waits, facts.slept_for_threads_between)
                 waits.locks_ns = np.maximum(waits.locks_ns, slept)
@@ -184,6 +196,22 @@ def _began_late(facts: RunFacts, waits: Waits) -> Array:
     found: Array = facts.waited_for_threads_between(waits.partner, since, np.maximum(since, waits.until)).astype(
         np.int64
     )
+    return found
+
+
+def _explained_between(waits: Waits, locations: Array, begins: Array, ends: Array) -> Array:
+    """(n,) ns of the waits of each location that ended between two times (ns) and that waits of others for a processor
+    explain. Before a barrier, these are waits for the threads of an inner team."""
+    assert waits.until is not None
+    assert waits.processor_ns is not None
+    found = np.zeros(len(locations))
+    for location in np.unique(locations).tolist():
+        rows, mine = np.flatnonzero(locations == location), np.flatnonzero(waits.location == location)
+        mine = mine[np.argsort(waits.until[mine], kind="stable")]
+        sums = np.append(0, np.cumsum(waits.processor_ns[mine]))
+        first = np.searchsorted(waits.until[mine], begins[rows], "right")
+        last = np.searchsorted(waits.until[mine], ends[rows], "left")
+        found[rows] = sums[np.maximum(first, last)] - sums[first]
     return found
 
 
@@ -230,9 +258,9 @@ def _with_one_barrier(calls: Array, paths: Table, trace: Source) -> tuple[Array,
     return calls, Table({**paths, "region": regions}, **paths.notes)
 
 
-def _barriers(calls: Array) -> Waits:
+def _barriers(calls: Array, parallel_regions: Array) -> Waits:
     """A thread waits from its enter to the enter of the last thread. Tasks that the thread runs meanwhile are not part
-    of the wait, and the last end of a task ends the wait."""
+    of the wait, and the last end of a task ends the wait. parallel_regions: by call path, as _parallel_regions."""
     mine = _of(calls, EXPLICIT, IMPLICIT, THREAD_BARRIER)
     if not len(mine):
         return _waits(mine, 0, *np.empty((3, 0), np.int64))
@@ -251,7 +279,8 @@ def _barriers(calls: Array) -> Waits:
     by = mine[culprit[instance]]
     found = _waits(mine, 0, partner=by["location"], partner_path=by["path"], time=time)
     kept = time > 0
-    since = np.maximum(_ends_before(mine), _forks(mine, _of(calls, _PARALLEL), instance))
+    around = parallel_regions[mine["path"]]
+    since = np.maximum(_ends_before(mine, around), _forks(mine, _of(calls, _PARALLEL), instance, around=around))
     found.since, found.partner_since, found.until = since[kept], since[culprit[instance]][kept], release[instance][kept]
     found.kind = mine["kind"][kept]
     return found
@@ -289,28 +318,35 @@ def _with_taskwaits(barriers: Waits, calls: Array) -> Waits:
     return Waits(**{name: np.concatenate([getattr(each, name) for each in (barriers, found)]) for name in columns})
 
 
-def _ends_before(barriers: Array) -> Array:
-    """(n,) ns: the end of the barrier before on the same location; ALWAYS without one. barriers: sorted by location and
-    begin."""
+def _ends_before(barriers: Array, around: Array) -> Array:
+    """(n,) ns: the end of the barrier before on the same location and in the same parallel region; ALWAYS without one.
+    The barriers of an inner team are part of the work. barriers: sorted by location and begin. around: the call path of
+    the parallel region of each."""
     found = np.full(len(barriers), ALWAYS)
-    same = barriers["location"][1:] == barriers["location"][:-1]
-    found[1:][same] = barriers["end"][:-1][same]
+    order = np.lexsort((barriers["begin"], around, barriers["location"]))
+    before, after = order[:-1], order[1:]
+    same = (barriers["location"][before] == barriers["location"][after]) & (around[before] == around[after])
+    found[after[same]] = barriers["end"][before[same]]
     return found
 
 
-def _forks(barriers: Array, parallel: Array, instance: Array) -> Array:
+def _forks(barriers: Array, parallel: Array, instance: Array, *, around: Array) -> Array:
     """(n,) ns: the begin of the parallel region of each barrier, on its first thread; ALWAYS without one. Threads of
-    OpenMP have no work before. parallel: the calls of parallel regions, sorted by location and begin."""
+    OpenMP have no work before. parallel: the calls of parallel regions. around: the call path of the parallel region of
+    each barrier."""
     begin = np.full(len(barriers), NEVER)
     if len(parallel):
-        at = np.lexsort((np.append(np.zeros(len(parallel)), np.ones(len(barriers))),
-                         np.append(parallel["begin"], barriers["begin"]),
-                         np.append(parallel["location"], barriers["location"])))  # fmt: skip
+        location, path, time, last = (
+            np.append(parallel[name], values)
+            for name, values in (("location", barriers["location"]), ("path", around), ("begin", barriers["begin"]),
+                                 ("kind", np.full(len(barriers), NEVER)))
+        )  # fmt: skip
+        at = np.lexsort((last, time, path, location))
         newest = np.maximum.accumulate(np.where(at < len(parallel), np.arange(len(at)), -1))
-        before = np.where(newest >= 0, at[newest], 0)[at >= len(parallel)]
-        rows = at[at >= len(parallel)] - len(parallel)
-        there = (newest[at >= len(parallel)] >= 0) & (parallel["location"][before] == barriers["location"][rows])
-        begin[rows[there]] = parallel["begin"][before[there]]
+        here, newest = at[at >= len(parallel)] - len(parallel), newest[at >= len(parallel)]
+        before = parallel[np.where(newest >= 0, at[newest], 0)]
+        there = (newest >= 0) & (before["location"] == barriers["location"][here]) & (before["path"] == around[here])
+        begin[here[there]] = before["begin"][there]
     first = np.full(int(instance.max()) + 1, NEVER)
     np.minimum.at(first, instance, begin)
     found: Array = np.where(first == NEVER, ALWAYS, first)[instance]
