@@ -345,6 +345,25 @@ def test_the_holder_for_most_of_a_wait(tmp_path: Path) -> None:
     assert "; thread 0 holds it for 295 ns, at most 295 ns, after" in found.text
 
 
+def test_how_long_the_named_thread_holds_a_lock(tmp_path: Path) -> None:
+    """Thread 1 waits 200 ns for thread 0, and then five times 2 ns for thread 2, which holds the lock for 4 ns."""
+    order, (lock, main, got, gives) = 1, (PTHREAD, 0, 2, 3)
+    events: dict[int, list[Event]] = {thread: [(0, "Enter", main)] for thread in range(3)}
+    for at, holder, held in ((5, 0, 295), *((400 + 50 * n, 2, 4) for n in range(5))):
+        asked = 100 if holder == 0 else at + 2
+        for thread, since, begin, end in ((holder, at - 1, at, at + held), (1, asked, at + held, at + held + 1)):
+            events[thread] += [
+                (since, "Enter", got), (begin, "ThreadAcquireLock", lock, 7, order), (begin, "Leave", got),
+                (end, "Enter", gives), (end, "ThreadReleaseLock", lock, 7, order), (end, "Leave", gives),
+            ]  # fmt: skip
+            order += 1
+    for each in events.values():
+        each.append((900, "Leave", main))
+    found = told(of_pthreads(tmp_path, events, "pthread_mutex_lock", "pthread_mutex_unlock"), "lock")
+    assert found.loss_ns == 200 + 5 * 2
+    assert "; thread 0 holds it for 295 ns, at most 295 ns, after" in found.text
+
+
 @pytest.mark.parametrize(
     ("caller", "kinds"), [("python get@/home/a/x.py:7", ["lock"]), ("get@/home/a/x.c:7", [])], ids=["Python", "C"]
 )

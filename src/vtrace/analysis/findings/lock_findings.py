@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from vtrace.analysis.findings.sleeping_calls import (
 from vtrace.analysis.findings.thread_waits import API, CONDITION, CRITICAL, MUTEX, ORDERED, TRIES
 from vtrace.analysis.own_code import module_of_python
 from vtrace.analysis.questions.timeline_data import span
-from vtrace.analysis.table import Table, add_up
+from vtrace.analysis.table import Array, Table, add_up
 from vtrace.io.sidecar.sidecar import PYTHON
 
 _MOST_OF, _ONLY = 0.6, 0.98
@@ -98,6 +98,17 @@ class _Calls:
             of[text], sites[text] = of.get(text, 0) + time, place
         best = max(of, key=lambda text: of[text])
         return (best, sites[best]) if best and of[best] >= _MOST_OF * sum(of.values()) else ("", None)
+
+    def holds(self, mine: Table, culprits: Sequence[int], cause: str) -> Array:
+        """The ns of each time for which the lock was held: by one of the culprits and after the call that is the cause,
+        if there are such."""
+        if culprits:
+            mine = mine.take(np.isin(mine["partner"], culprits))
+        if cause:
+            pairs = zip(*self._pairs(mine, "by_site", "partner_path"), strict=True)
+            mine = mine.take(np.array([self.call(*pair)[0] == cause for pair in pairs], bool))
+        held: Array = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]
+        return held[held >= 0]
 
     @staticmethod
     def _pairs(waits: Table, *names: str) -> list[list[int]]:
@@ -179,10 +190,10 @@ def _of_holder(facts: RunFacts, mine: Table, calls: _Calls) -> Finding:
     at, site = calls.call(int(mine["site"][longest]), path)
     more, words = _behind(mine)
     text = _waiting(facts, mine, f"for the lock {calls.lock(mine)}of {at}") + words
-    thread = culprits_text(facts.trace, culprits_of(facts, mine))
-    holds = mine["hold_ns"][np.unique(mine["hold"], return_index=True)[1]]
-    holds = holds[holds >= 0]
+    culprits = culprits_of(facts, mine)
+    thread = culprits_text(facts.trace, culprits)
     cause, where = calls.cause(mine)
+    holds = calls.holds(mine, culprits, cause)
     if len(holds) and (thread or cause):
         held = f"for {span(int(holds.mean()))}, at most {span(int(holds.max()))}"
         since = "this call" if cause == at else cause
