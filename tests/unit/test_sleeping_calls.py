@@ -35,6 +35,9 @@ LOST = "python [unknown Python function]@:0 <- pymain_run_python@/b/Modules/main
          "time.sleep, called by fetch (solve:5)"),
         (f"{NAP}{LOST}", None),
         (f"{NAP}python get@/usr/lib/python3.11/queue.py:7 <- {LOST}", None),
+        (f"{NAP}python Queue.get@/usr/lib/python3.11/queue.py:7 <- python _worker@/usr/lib/python3.11/concurrent/"
+         "thread.py:81 <- python Thread.run@/usr/lib/python3.11/threading.py:9 <- python Thread._bootstrap@/usr/lib/"
+         "python3.11/threading.py:8", "time.sleep, called by _worker (thread.py:81)"),
         ("nanosleep@x.c:1 <- rest@/home/a/Modules/rest.c:3 <- python fetch@/home/a/x.py:5",
          "nanosleep, called by fetch (x.py:5)"),
         ("nanosleep@x.c:1 <- rest@/home/a/Python/heat.c:3", "nanosleep, called by rest (heat.c:3)"),

@@ -35,6 +35,8 @@ OUTERMOST = ("main", "MAIN__", "<module>")
 """Functions that call all others."""
 _STARTS = re.compile(r"_start$|__libc_start|start_thread$|_*(GI_+)?clone3?$")
 """Functions of libc that call the outermost function of a thread."""
+_STARTS_OF_PYTHON = ("_bootstrap", "_bootstrap_inner", "run")
+"""Methods of Python's Thread and Process that do."""
 _CALLERS = 2
 """Sleep is the same if so many of the program's own functions around it are."""
 _MOST = 0.5
@@ -159,11 +161,13 @@ def _in_python(site: Sequence[str], python: int) -> str:
 def _python_call(site: Sequence[str], python: int) -> SleepingCall | None:
     """The call of a stack whose innermost function of Python is at an index: the innermost function of the program's
     own files, which calls time.sleep or a function of an installed module. In a stack without the program's own files
-    the outermost function is the caller. None: the definition of the function was lost."""
+    the outermost function but those that start a thread or process is the caller. None: the definition of the function
+    was lost."""
     sleeps = _in_python(site, python)
     calls = [call.removeprefix(PYTHON).rpartition("@") for call in site[python:] if call.startswith(PYTHON)]
     names, files = [name for name, _, _ in calls], [place.rpartition(":")[0] for _, _, place in calls]
-    own = next((at for at, file in enumerate(files) if not module_of_python(file)), len(calls) - 1)
+    last = max((at for at, name in enumerate(names) if name.rpartition(".")[2] not in _STARTS_OF_PYTHON), default=0)
+    own = next((at for at, file in enumerate(files) if not module_of_python(file)), last)
     if not files[own]:
         return None
     if own and not module_of_python(files[own]):
