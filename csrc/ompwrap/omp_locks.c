@@ -15,7 +15,7 @@
     OMP_EXPORT void symbol(void *variable)                                                                             \
     {                                                                                                                  \
         LOCK_BEHIND(symbol, construct);                                                                                \
-        if (lock) omp_enter(region);                                                                                   \
+        if (region) vt_enter_call(region); /* long_calls.c finds the place of the call */                              \
         GOMP_NEXT(void(void *))(variable);                                                                             \
         if (lock && (!(nests) || !lock->depth++)) omp_lock_acquired(t, lock, region);                                  \
         else if (lock) omp_leave(region);                                                                              \

@@ -140,7 +140,7 @@ def _of_openmp(n: int, *, computes: bool = False, ms: float = 20, names: tuple[s
         "serial": Cause(kind="omp_serial", function="setup", loss=each * (n - 1)),
         "single": Cause(kind="omp_imbalance", function="setup", loss=each * (n - 1)),
         "critical": lock,
-        "one_lock": Cause(kind="lock", function="omp_set_lock", loss=each * n * (n - 1)),
+        "one_lock": Cause(kind="lock", words=" (omp_plants.c:", loss=each * n * (n - 1)),
         "idle": uneven(loss=each * (n - n // 2)),
         "healthy_loop": None,
         "healthy_tasks": None,

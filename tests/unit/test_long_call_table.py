@@ -23,6 +23,7 @@ from vtrace.io.sidecar import sidecar
         ({"work@/a.c:3": 40, "step@/a.c:7 <- work@/a.c:9": 60}, "work", "/a.c:7"),
         ({"work@/a.c:3": 40, "step@/a.c:7 <- main@/a.c:9": 60}, "work", "/a.c:3"),
         ({"main@/a.c:7": 60}, "work", ""),  # recorded, too: another call
+        ({"main@/a.c:7": 60}, "main._omp_fn.0", "/a.c:7"),
         ({"work@/a.c:3": 40, "": 60}, "", ""),
         ({"_Py_write@/b/Python-3.11/Python/fileutils.c:18": 60}, "", ""),  # the line is that of Python
         ({"wait_impl@/b/Modules/posixmodule.c:18": 60}, "", ""),

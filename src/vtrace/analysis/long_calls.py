@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from vtrace.io.sidecar import sidecar
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+BODY = re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined.*$")
+"""The end of the name of the function that a compiler makes of the body of a construct of OpenMP."""
 _COLUMNS = ("location", "region", "site", "ns")
 _MOST = 0.5
 """The least part of the time of long calls that a place has if its line is told."""
@@ -51,15 +54,16 @@ class LongCalls:
             return ""
         columns, texts = self._table.columns, self._table.names["site"]
         chosen = np.flatnonzero((self._region == region) & np.isin(self._location, locations))
-        recorded = {caller, *self._names}
+        callers = ("", caller, BODY.sub("", caller))  # debug information has a body's code in the function around it
+        recorded = {*callers, *self._names}
         sums, inside = defaultdict[Site | None, int](int), defaultdict[Site | None, int](int)
         for text, ns in zip(columns["site"][chosen].tolist(), columns["ns"][chosen].tolist(), strict=True):
             stack = sites_of(texts[text]) if text < len(texts) else []
             site = stack[0] if stack and stack[0].source and not OF_INTERPRETER.search(f"{stack[0].source}:") else None
             around = next((each.function for each in stack if each.function in recorded), "")
-            if not caller or around in ("", caller):
+            if not caller or around in callers:
                 sums[site] += ns
-                inside[site] += ns if caller and around == caller else 0
+                inside[site] += ns if caller and around else 0
         found = inside if any(inside.values()) else sums
         best = max(found, key=found.__getitem__, default=None)
         return best.source if best and found[best] >= _MOST * sum(found.values()) else ""

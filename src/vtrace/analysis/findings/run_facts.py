@@ -37,7 +37,7 @@ from vtrace.analysis.findings.sleeping_calls import (
     longest_sleep,
     sleeping_call,
 )
-from vtrace.analysis.long_calls import LongCalls
+from vtrace.analysis.long_calls import BODY, LongCalls
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -65,8 +65,6 @@ OUTSIDE = "the program outside of recorded calls"
 """The place of time in functions that were not recorded."""
 TASKS, CONSTRUCTS = ("TASK", "TASK_UNTIED"), ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 """Roles of regions of OpenMP that contain code of the program."""
-_BODY = re.compile(r"\._omp_fn\.\d+$|\.?omp_outlined")
-"""Names of the functions that compilers make of this code."""
 _MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
 """Regions that create, free and query communicators."""
 
@@ -646,7 +644,7 @@ def is_body(trace: Source, paths: Table, path: int) -> bool:
     """True for a construct of OpenMP, and for the function that the compiler makes of its body."""
     row = int(paths["region"][path])
     return row >= 0 and (
-        str(trace.regions["role"][row]) in (*CONSTRUCTS, *TASKS) or bool(_BODY.search(str(trace.regions["name"][row])))
+        str(trace.regions["role"][row]) in (*CONSTRUCTS, *TASKS) or bool(BODY.search(str(trace.regions["name"][row])))
     )
 
 
