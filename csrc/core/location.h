@@ -202,6 +202,7 @@ struct vt_location {
     _Atomic uint32_t lock; /* kernel id of the holder, which moves chunks or writes definitions; 0: free */
     _Atomic uint32_t ended; /* 1: the thread has run its exit handlers; a later thread may adopt the location */
     uint32_t in_use; /* 1; a forked child reads 0 */
+    uint32_t adopted; /* earlier threads of the location whose ids are defined */
     uint32_t late; /* 1: the exit handlers of the thread run; vtrace waits for the others */
     const char *helper; /* library that created the thread for its own use; NULL: the program created the thread */
     uint64_t begun; /* number of the thread, if the trace has its start; else 0 */

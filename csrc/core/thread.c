@@ -189,6 +189,8 @@ static uint32_t quota_of(uint32_t number)
     return (chunks < most || s->mode == VT_MODE_RING ? chunks : most) + filling;
 }
 
+#define KERNEL_IDS 15u /* most ids of earlier threads that a location defines */
+
 /* Takes over the location of an ended thread. The thread's destructors have run. tgkill returns -ESRCH when no other
    destructor can record in the location. The thread that changes `ended` to 0 decides, so that no two threads take over
    the same location. */
@@ -211,6 +213,7 @@ static struct vt_location *adopt(uint32_t thread)
         }
         atomic_fetch_sub(&vt_process.ended, 1);
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
+        const uint32_t before = l->thread;
         l->begun = l->late = 0;
         l->given[0] = 0;
         VT_SET(l->is_timed, 0);
@@ -225,6 +228,11 @@ static struct vt_location *adopt(uint32_t thread)
             vt_location_unlock(l);
         }
         if (l->busy) vt_location_mend(l); /* the thread was cancelled while recording */
+        if (l->adopted < KERNEL_IDS && before != thread) { /* the last thread's id is defined at the end */
+            l->adopted++;
+            vt_define_at(l, VT_D_LOCATION, vt_number(l->number), vt_number(before), vt_string(NULL),
+                         vt_number(l->first));
+        }
         vt_busy_begin(l);
         vt_put(l, record, 2, vt_now());
         vt_busy_end(l);

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.build.builder import Builder
@@ -14,6 +15,8 @@ from support.build.run import names, record, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import BIN, call, command, need
+from vtrace.analysis.trace import Trace as Archive
+from vtrace.io.archive.properties import TID
 
 LIFE = ("ThreadCreate", "ThreadBegin", "ThreadEnd", "ThreadWait")
 
@@ -114,6 +117,9 @@ def test_thousand_short_threads_share_a_location(lives: Path, tmp_path: Path) ->
     assert sorted(trace.locations) == [0, 1]
     assert stories(trace) == {number: story(0, 1, 0) for number in range(1, 1001)}
     assert trace.calls(1) == {"work": 1000}
+    properties = Archive(tmp_path / "lives.trace" / "traces.otf2").location_properties
+    is_id = (properties["location"] == 1) & np.char.startswith(properties["name"].astype(str), TID)
+    assert np.count_nonzero(is_id) == 16, "those of the first threads"
 
 
 def test_a_location_for_each_thread(lives: Path, tmp_path: Path) -> None:
