@@ -572,6 +572,32 @@ def test_the_last_thread_waits_for_locks(waits: int, rest: int | None, is_record
     assert [(one.loss_ns, one.certainty) for one in found] == ([(rest * ms, certainty)] if rest else [])
 
 
+def test_threads_that_have_a_location_one_after_the_other(tmp_path: Path) -> None:
+    """Twice a thread in location 2 sleeps for 400 ms, one in location 1 for 100. Location 1 has a thread until 1 s."""
+    ms, made = 10**6, Foreign(tmp_path)
+    lives = ((1, 1, 0, 100), (2, 2, 0, 400), (3, 1, 500, 600), (4, 2, 500, 900), (5, 1, 950, 1000))
+    joins: list[Event] = []
+    for thread, joined in enumerate((401, 402, 901, 902, 1001), 1):
+        joins += [(joined, "Enter", 0), (joined, "ThreadWait", UNDEFINED, thread), (joined + 1, "Leave", 0)]
+    made.events(0, [(time * ms, *event) for time, *event in joins])
+    for location in (1, 2):
+        around = [
+            event for thread, at, begin, end in lives if at == location
+            for event in ((begin * ms, "ThreadBegin", UNDEFINED, thread), (end * ms, "ThreadEnd", UNDEFINED, thread))
+        ]  # fmt: skip
+        made.events(location, around)
+    made.begin_definitions()
+    made.machine(length=1002 * ms)
+    for location in range(3):
+        made.location(location)
+    made.region(0, "pthread_join", _otf2.REGION_ROLE_THREAD_WAIT.value, PTHREAD)
+    site = "nanosleep@x.c:1 <- search@/a/x.c:3"
+    slept = asleep(made.close(), *((at, begin * ms, end * ms, site, ()) for _, at, begin, end in lives))
+    found = told(slept, "thread_imbalance")
+    assert found.loss_ns == 2 * 300 * ms
+    assert "which has more work in search (x.c:3, asleep in nanosleep): pthread_join" in found.text
+
+
 def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:
     """In each of two ranks thread 0 waits 300 ns for thread 1: no thread is waited for most of the time, but thread 1
     of each rank is. In a third rank two threads wait for one another."""

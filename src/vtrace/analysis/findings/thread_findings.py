@@ -207,7 +207,8 @@ def early_ends(diagnosis: Diagnosis) -> Iterator[Finding]:
         text = f"{who} end{'s' * (not several)} early, {lead}"
         if culprits:
             others = [row for row in early if row not in culprits]
-            longer = facts.longer_place(culprits, others) if others else slept.text if slept else ""
+            longer = facts.longer_place(culprits, others) if others else ""  # later threads may have the location, too
+            longer = longer or (slept.text if slept else "")
             work = f"more work in {longer}" if longer else "more work"
             text += f"{culprit}, which {'has' if len(culprits) == 1 else 'have'} {work}: {until} waits for all"
             culprit += f", {longer}" if longer else ""
