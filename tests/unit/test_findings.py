@@ -564,6 +564,19 @@ def test_slow_iterations_explain_an_imbalance_whose_waits_are_all_of_culprits() 
     assert explains(slow, Finding("imbalance", 1000, 0.1, "", culprit="ranks 0 and 1, work"))
 
 
+@pytest.mark.parametrize(
+    ("culprit", "is_same"),
+    [
+        ("rank 1, nap (a.h:3, called by rebuild, asleep in nanosleep)", True),
+        ("rank 1, nap (a.h:3, called by rebuild_all, asleep in nanosleep)", False),
+        ("rank 2, nap (a.h:3, called by rebuild, asleep in nanosleep)", False),
+    ],
+)
+def test_slow_iterations_explain_an_imbalance_in_a_call_that_sleeps(culprit: str, is_same: bool) -> None:
+    slow = Finding("slow_iterations", 900, 0.1, "", culprit="rank 1, rebuild (a.c:3)", ranks=(0,))
+    assert explains(slow, Finding("imbalance", 1000, 0.1, "", culprit=culprit)) == is_same
+
+
 @pytest.mark.parametrize(("place", "is_left_out"), [("MPI_Waitall", True), ("work", False)])
 def test_transfers_explain_turns_in_calls_of_mpi(place: str, is_left_out: bool) -> None:
     turns = Finding("serialisation", 1000, 0.1, "", region=place)

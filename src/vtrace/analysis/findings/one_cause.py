@@ -27,11 +27,18 @@ def explains(finding: Finding, other: Finding) -> bool:
     if by_calls or finding.kind in kind_of(other.kind).explained_by:
         least = _HALF if other.kind == "blocked" else _MOSTLY
         return finding.share >= LEAST and finding.loss_ns >= least * other.loss_ns
-    if (finding.kind, other.kind, finding.culprit) != ("slow_iterations", "imbalance", other.culprit):
+    if (finding.kind, other.kind) != ("slow_iterations", "imbalance") or not _same_culprit(finding, other):
         return False
     waited = finding.loss_ns * max(1, len(other.ranks)) / max(1, len(finding.ranks))
     part = waited / max(1, other.loss_ns)
     return part >= _NEARLY_ALL or (part >= _MOSTLY and (1 - part) * other.share < _LARGE)
+
+
+def _same_culprit(finding: Finding, other: Finding) -> bool:
+    """True if both blame the same ranks and code: other may name the call in which this function sleeps, too."""
+    (ranks, _, place), (others, _, inner) = (each.culprit.partition(", ") for each in (finding, other))
+    function = place.partition(" (")[0]
+    return finding.culprit == other.culprit or (ranks == others and bool(place) and f"called by {function}," in inner)
 
 
 def joined(findings: Sequence[Finding]) -> list[Finding]:
