@@ -121,6 +121,13 @@ def _makers(facts: RunFacts) -> Iterator[str]:
         )
 
 
+_CALLS = (
+    ("VT_IOTRACE", "calls of I/O", "--io", ("read", "write", "pread", "pwrite", "pread64", "pwrite64", "readv",
+     "writev", "open", "open64", "openat", "close", "fsync", "fdatasync", "lseek", "lseek64")),
+    ("VT_MEMTRACE", "malloc and free", "--memory", ("malloc", "calloc", "realloc", "free", "cfree", "int_malloc",
+     "int_free", "int_realloc", "malloc_consolidate", "unlink_chunk", "sysmalloc", "systrim")),
+)  # fmt: skip
+"""Calls that samples may show: the setting that records them, words, the option, the functions."""
 _NOTHING = (
     "nothing was recorded: a short run has no samples; compile with vtrace-cc for functions, or record files with "
     "vtrace run --io"
@@ -151,7 +158,17 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         functions = f"samples do not show which functions take the time: {option}"
     elif any(UNKNOWN_CALL in one.text for one in findings) and not facts.io.any():
         functions = "to see whether the calls that sleep are I/O: vtrace run --io"
-    return "; ".join(filter(None, (functions, _processes_to_record(facts), _locks_to_record(facts))))
+    others = _processes_to_record(facts), _locks_to_record(facts), *_calls_to_record(facts)
+    return "; ".join(filter(None, (functions, *others)))
+
+
+def _calls_to_record(facts: RunFacts) -> Iterator[str]:
+    """Words about calls in which samples show much of the time, and that were not recorded."""
+    settings = facts.trace.vtrace.get("SETTINGS", {})
+    for setting, calls, option, functions in _CALLS:
+        ns = facts.sampled.in_libc(functions) if facts.sampled and settings.get(setting) == "no" else 0
+        if ns >= _MUCH * facts.whole:
+            yield f"{span(ns)} are in {calls}, by samples, which are not recorded: vtrace run {option}"
 
 
 def _processes_to_record(facts: RunFacts) -> str:

@@ -5,11 +5,13 @@ locations it takes longer."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from vtrace.analysis.activity import CLASS_OF, USER
+from vtrace.analysis.call_sites import libc_name
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.own_code import OwnCode
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -97,6 +99,17 @@ class SampledPlaces:
         while above := {int(tree["parent"][path]) for path in above if path > 0} - paths:
             paths |= above
         return {int(tree["region"][path]) for path in paths if path > 0}
+
+    def in_libc(self, functions: Collection[str]) -> int:
+        """The ns of samples in some functions of libc that the program's own code calls; 0 if it may be by chance."""
+        samples, regions = self._costs.samples, self._trace.regions
+        names = [libc_name(f"{name}@") for name in regions["name"].tolist()]
+        wanted = np.append(np.isin(names, [*functions]), False)
+        is_own = np.append(CLASS_OF[regions["activity"]] == USER, True)
+        region = self._costs.tree["region"]
+        mine = samples.take(wanted[region[samples["path"]]] & is_own[region[samples["inside"]]])
+        ns, error = (mine["count"] * mine["ns"]).sum(), float(np.sqrt((mine["count"] * mine["ns"] ** 2.0).sum()))
+        return int(ns) if ns > _SURE * error else 0
 
     def call_source(self, region: int, locations: Sequence[int]) -> str:
         """file:line of the program's own code that makes nearly all sampled calls of a recorded function on some
