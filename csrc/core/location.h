@@ -52,6 +52,7 @@ enum vt_slot {
     VT_SLOT_SECTIONS, /* csrc/userwrap */
     VT_SLOT_PUSHED, /* csrc/userwrap */
     VT_SLOT_SITES, /* csrc/sampling */
+    VT_SLOT_PYTHON, /* csrc/userwrap */
     VT_SLOTS,
 };
 
@@ -174,6 +175,7 @@ struct vt_overhead {
     uint32_t thread, from; /* id of the location's present thread; from: words of the current chunk that are counted */
     uint64_t cpu, words; /* CPU time of the thread at the last look; words recorded */
     uint64_t sampled; /* ticks of samples that are counted */
+    uint32_t python, unused; /* python: events of Python functions since the last look, recorded or not */
     double spent, credit; /* in all; what recording may still take */
 };
 
@@ -478,6 +480,28 @@ int vt_memory_call(struct vt_location *l, uint32_t region);
 int vt_memory_may_go(void);
 void vt_memory_leave_out(struct vt_location *l, uint32_t part);
 int vt_memory_return(struct vt_location *l);
+
+/* ---- left_out_python.c: functions of Python programs that are left out for a time ---- */
+
+struct vt_python_function {
+    _Atomic uint16_t open; /* calls that are recorded and open, in all threads */
+    uint8_t is_one, is_out; /* is_one: the region is a function of Python */
+};
+#define VT_PYTHON_BYTES ((VT_ID_MAX + 1) * sizeof(struct vt_python_function))
+extern struct vt_python_function *vt_python_functions; /* by id of the region; NULL: none */
+/* vt_python_all_out: all functions are left out; vt_python_returned: how often functions returned. */
+extern _Atomic uint32_t vt_python_all_out, vt_python_returned;
+/* The time that the interpreter takes to call vtrace for an event. all: functions are left out together. */
+void vt_python_costs(double ns, int all);
+double vt_python_event_ns(void);
+/* Notes that a new region is a function of Python. */
+void vt_python_define(uint32_t id);
+/* Returns the number by which a function goes, for the first word of its ENTER or LEAVE; 0: it is none of Python. */
+uint32_t vt_python_entry(uint32_t what);
+/* For the thread that chooses, as those of left_out_memory.c. */
+int vt_python_may_go(uint32_t entry);
+void vt_python_leave_out(struct vt_location *l, const uint32_t *entries, uint32_t n, uint32_t part);
+int vt_python_return(struct vt_location *l);
 
 /* ---- trigger.c: when the ring is written (VT_TRIGGER) ---- */
 

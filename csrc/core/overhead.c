@@ -32,12 +32,13 @@ static uint64_t pause_ns = FIRST_PAUSE, not_before; /* not_before: ns at which f
 static int has_returned; /* 1: the last step was to let functions come back */
 
 struct called {
-    _Atomic uint64_t key; /* offset in the code space, plus 1 */
+    _Atomic uint64_t key; /* offset in the code space, plus 1; or PYTHON */
     uint64_t ticks;
-    uint32_t calls, words;
+    uint32_t calls, words; /* words: at the cost of one */
 };
 static struct work {
     uint32_t out[FUNCTIONS]; /* offsets of the functions that are left out, in the order of the steps */
+    uint32_t python[FUNCTIONS]; /* those of Python of the present choice */
     struct called called[FUNCTIONS]; /* by the last chunk */
     struct {
         uint64_t entered;
@@ -75,15 +76,23 @@ void vt_overhead_start(void)
 
 /* ---- The calls of a chunk ---- */
 
-static struct called *entry_of(uint32_t what)
+#define PYTHON(entry) ((uint64_t)(entry) << 32) /* a key */
+
+static struct called *entry_at(uint64_t key)
 {
-    return vt_table_entry(work->called, FUNCTIONS, sizeof *work->called, (what & VT_CODE_MASK) + UINT64_C(1));
+    return vt_table_entry(work->called, FUNCTIONS, sizeof *work->called, key);
 }
 
-static uint32_t function_record(uint32_t what, uint64_t now, uint32_t depth, int counts)
+static struct called *entry_of(uint32_t what) { return entry_at((what & VT_CODE_MASK) + UINT64_C(1)); }
+
+/* What an event of Python costs beside its word, in words: the call, and to find the region. */
+static uint32_t python_words(void) { return word_ns > 0 ? 1 + (uint32_t)(vt_python_event_ns() / word_ns) : 0; }
+
+/* python: as from vt_python_entry; such a record has the form of that of another function here. */
+static uint32_t function_record(uint32_t what, uint32_t python, uint64_t now, uint32_t depth, int counts)
 {
-    struct called *f = counts ? entry_of(what) : NULL;
-    if (f) f->words++;
+    struct called *f = !counts ? NULL : python ? entry_at(PYTHON(python)) : entry_of(what);
+    if (f) f->words += 1 + (python ? python_words() : 0);
     if (!(what & VT_FUNCTION_LEAVE)) {
         if (depth == DEPTH) return 0; /* the calls around are not counted */
         work->open[depth].entered = now;
@@ -116,6 +125,12 @@ static int memory_record(uint32_t what, uint64_t ticks, int is_end, int counts)
     return begins;
 }
 
+/* Of a region's ENTER or LEAVE. */
+static uint32_t as_function(uint32_t what)
+{
+    return VT_ID(what) | (VT_KIND(what) == VT_K_LEAVE ? VT_FUNCTION_LEAVE : 0);
+}
+
 /* Counts the calls in the words of a chunk from `from` on. */
 static void count_calls(struct vt_chunk *c, uint32_t from)
 {
@@ -126,9 +141,10 @@ static void count_calls(struct vt_chunk *c, uint32_t from)
     int in_memory = 0;
     memset(work->called, 0, sizeof work->called);
     for (uint32_t i = 0; i < n;) {
-        const uint32_t what = (uint32_t)w[i];
+        const uint32_t what = (uint32_t)w[i], python = what & VT_FUNCTION ? 0 : vt_python_entry(what);
         now += w[i] >> 32;
-        if (what & VT_FUNCTION) depth = function_record(what, now, depth, i >= from);
+        if (what & VT_FUNCTION) depth = function_record(what, 0, now, depth, i >= from);
+        else if (python) depth = function_record(as_function(what), python, now, depth, i >= from);
         else if (VT_KIND(what) == VT_K_TIME) now += w[i + 1];
         else in_memory = memory_record(what, w[i] >> 32, in_memory, i >= from);
         i += 1 + VT_WORDS(what);
@@ -141,6 +157,14 @@ static void count_calls(struct vt_chunk *c, uint32_t from)
     }
 }
 
+/* Returns 1 for calls that are iterations, and for functions of Python that are left out already. */
+static int stays(uint64_t key)
+{
+    const uint32_t python = (uint32_t)(key >> 32);
+    if (!python) return vt_keep_is_iteration(VT_FUNCTION | (uint32_t)(key - 1));
+    return vt_keep_is_iteration(VT_WHAT(VT_K_ENTER, 0, python)) || !vt_python_may_go(python);
+}
+
 /* Returns the function with the most and shortest calls; NULL: none has enough calls. */
 static struct called *next_to_leave_out(void)
 {
@@ -149,8 +173,7 @@ static struct called *next_to_leave_out(void)
     for (uint32_t i = 0; i < FUNCTIONS; i++) {
         struct called *f = &work->called[i];
         const double score = (double)f->calls * f->calls / (double)(f->ticks + 1);
-        if (f->calls < LEAST_CALLS || score <= most) continue;
-        if (vt_keep_is_iteration(VT_FUNCTION | (uint32_t)(atomic_load(&f->key) - 1))) continue;
+        if (f->calls < LEAST_CALLS || score <= most || stays(atomic_load(&f->key))) continue;
         best = f;
         most = score;
     }
@@ -194,7 +217,7 @@ static void tell_exceeded(struct vt_location *l)
 /* Leaves out functions until the words that stay are fewer than `most`. part: of the thread's time that recording took. */
 static void leave_out(struct vt_location *l, uint32_t words, double most, double part)
 {
-    uint32_t n = nout;
+    uint32_t n = nout, python = 0;
     int memory_goes = 0;
     struct called *f;
     if (!vt_try_lock(&choosing)) return;
@@ -204,28 +227,30 @@ static void leave_out(struct vt_location *l, uint32_t words, double most, double
     }
     count_calls(l->chunk, l->overhead.from);
     request.part = (uint32_t)(100 * part + 0.5);
-    while (words > most && n < FUNCTIONS && (f = next_to_leave_out())) {
-        const uint32_t what = (uint32_t)(atomic_load(&f->key) - 1);
-        words -= f->words;
+    while (words > most && n < FUNCTIONS && python < FUNCTIONS && (f = next_to_leave_out())) {
+        const uint64_t key = atomic_load(&f->key);
+        words -= f->words < words ? f->words : words;
         f->calls = 0;
-        if (what != MEMORY) work->out[n++] = what;
+        if (key >> 32) work->python[python++] = (uint32_t)(key >> 32);
+        else if (key - 1 != MEMORY) work->out[n++] = (uint32_t)(key - 1);
         else {
             vt_memory_leave_out(l, request.part);
             memory_goes = 1;
         }
     }
+    if (python) vt_python_leave_out(l, work->python, python, request.part);
     if (n > nout) {
         ask(l, nout, n, 0);
         return;
     }
-    if (!memory_goes) tell_exceeded(l);
+    if (!memory_goes && !python) tell_exceeded(l);
     release();
 }
 
 static void let_return(struct vt_location *l)
 {
     if (vt_try_lock(&choosing)) {
-        const int returns = vt_memory_return(l);
+        const int returns = vt_memory_return(l) | vt_python_return(l);
         release();
         if (returns) return;
     }
@@ -300,7 +325,8 @@ void vt_overhead_look(struct vt_location *l)
     if (o->thread != l->thread) begin(l, cpu);
     const uint32_t now = words_now(l);
     if (now < o->from) o->from = 0; /* another chunk, since the thread's records were written before it was full */
-    const uint32_t words = now - o->from;
+    const uint32_t words = now - o->from + o->python * python_words();
+    o->python = 0;
     const double own = words * word_ns + sampled_ns(l), all = (double)(cpu - o->cpu),
                  program = all > own ? all - own : 0;
     const double most = most_credit(), may = part_allowed() * program;

@@ -78,34 +78,87 @@ static uint32_t region_of(object *define, object *code)
     return region - 1;
 }
 
-void vt_python_enters(object *define, object *code)
+enum vt_python_event vt_python_enters(object *define, object *code)
 {
-    uint32_t region = vt_user_begins(region_of(define, code));
-    if (region) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
+    const uint32_t number = region_of(define, code), region = vt_user_begins(number);
+    const enum vt_python_event event = region ? vt_python_judge_enter(number) : VT_PYTHON_LEFT_OUT;
+    if (VT_LIKELY(event == VT_PYTHON_RECORDED)) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
+    return event;
 }
 
 /* A function without an enter gets no leave: it began before the callbacks were installed. */
-void vt_python_leaves(object *code)
+enum vt_python_event vt_python_leaves(object *code)
 {
     struct slot *s = slot_of(code, 0);
-    uint32_t region = s ? atomic_load_explicit(&s->region, memory_order_relaxed) : 0;
-    if (region > 1 && (region = vt_user_ends(region - 1))) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
+    const uint32_t number = s ? atomic_load_explicit(&s->region, memory_order_relaxed) : 0;
+    const uint32_t region = number > 1 ? vt_user_ends(number - 1) : 0;
+    const enum vt_python_event event = region ? vt_python_judge_leave(number - 1) : VT_PYTHON_LEFT_OUT;
+    if (VT_LIKELY(event == VT_PYTHON_RECORDED)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, region), 0, 0, 0, 0, 1);
+    return event;
 }
 
 /* ---- Callbacks. PyCFunctions with METH_FASTCALL: self is define, the first argument is the code object ---- */
 
+static object *disable, *restart; /* sys.monitoring.DISABLE and restart_events */
+static _Atomic uint32_t seen; /* of vt_python_returned */
+
+/* Functions that are left out may be recorded again: the interpreter calls vtrace again for each. */
+static __attribute__((noinline)) void call_again(uint32_t returned)
+{
+    const int first = atomic_exchange(&seen, returned) != returned;
+    object *answer = first && restart ? PyObject_CallFunctionObjArgs(restart, (void *)0) : NULL;
+    if (answer) Py_DecRef(answer);
+    if (PyErr_Occurred()) PyErr_Clear();
+}
+
+static object *answer_of(enum vt_python_event event)
+{
+    const uint32_t returned = atomic_load_explicit(&vt_python_returned, memory_order_relaxed);
+    vt_python_is_called();
+    if (VT_UNLIKELY(returned != atomic_load_explicit(&seen, memory_order_relaxed))) call_again(returned);
+    if (VT_LIKELY(event != VT_PYTHON_ENDS || !disable)) return vt_python_none();
+    Py_IncRef(disable);
+    return disable;
+}
+
 VT_PUBLIC object *vt_python_begin(object *self, object *const *arguments, long n)
 {
-    if (n > 0) vt_python_enters(self, arguments[0]);
-    return vt_python_none();
+    return n > 0 ? answer_of(vt_python_enters(self, arguments[0])) : vt_python_none();
 }
 
 VT_PUBLIC object *vt_python_end(object *self, object *const *arguments, long n)
 {
     (void)self;
-    if (n > 0) vt_python_leaves(arguments[0]);
+    return n > 0 ? answer_of(vt_python_leaves(arguments[0])) : vt_python_none();
+}
+
+/* For events that an exception causes: the interpreter cannot leave them out. */
+VT_PUBLIC object *vt_python_throw(object *self, object *const *arguments, long n)
+{
+    if (n > 0) vt_python_enters(self, arguments[0]);
+    vt_python_is_called();
     return vt_python_none();
 }
+
+VT_PUBLIC object *vt_python_unwind(object *self, object *const *arguments, long n)
+{
+    (void)self;
+    if (n > 0) vt_python_leaves(arguments[0]);
+    vt_python_is_called();
+    return vt_python_none();
+}
+
+VT_PUBLIC void vt_python_monitoring(object *disables, object *restarts)
+{
+    Py_IncRef(disable = disables);
+    Py_IncRef(restart = restarts);
+}
+
+/* Returns 1 if functions may be left out later, because of the time that they take. */
+VT_PUBLIC int vt_python_has_bound(void) { return vt_location_of_thread(0) && vt_process.set.overhead; }
+
+/* ns: of the interpreter for each event; together: 1 if it cannot leave out single functions. */
+VT_PUBLIC void vt_python_cost(double ns, int together) { vt_python_costs(ns, together); }
 
 /* METH_NOARGS or METH_VARARGS: enter and leave of the region with the number self. */
 VT_PUBLIC object *vt_python_enter(object *self, object *unused)
@@ -151,9 +204,10 @@ VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int 
 {
     int64_t limit = vt_call_limit(name, "Python");
     if (!limit) return 0;
-    return vt_user_limited(
-        vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0),
-        limit);
+    const uint32_t id =
+        vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0);
+    if (limit < 0) vt_python_define(id);
+    return vt_user_limited(id, limit);
 }
 
 /* ---- Functions that are not recorded although VT_PYTRACE asks for them: one line and a row of the ledger ---- */

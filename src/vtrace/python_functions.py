@@ -12,6 +12,7 @@ import ctypes
 import functools
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import Any, Callable  # noqa: UP035 # Python 3.7
 
@@ -19,7 +20,6 @@ _VARARGS, _KEYWORDS, _NOARGS, _ONE, _FASTCALL = 0x1, 0x2, 0x4, 0x8, 0x80  # METH
 _TOOLS = (5, 4, 3, 1, 0, 2)
 """Tool identifiers of sys.monitoring to try: that of optimizers, which no profiler takes, then those without a
 predefined use."""
-_ENTER, _LEAVE = ("PY_START", "PY_RESUME", "PY_THROW"), ("PY_RETURN", "PY_YIELD", "PY_UNWIND")
 _HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_hook", "")
 _kept: list = []  # type: ignore[type-arg]
 """References to objects that C code points to: code objects and method definitions."""
@@ -97,19 +97,43 @@ def start() -> bool:
     if library is None:
         return False
     define = _definer(library)
-    if sys.version_info >= (3, 12):
-        _monitor(library, define)
+    begin = _monitor if sys.version_info >= (3, 12) else _profile
+    if library.vt_python_has_bound():
+        untraced = _call_ns()
+        begin(library, define)
+        library.vt_python_cost.argtypes = [ctypes.c_double, ctypes.c_int]
+        library.vt_python_cost(max(_call_ns() - untraced, 0) / 2, begin == _profile)
     else:
-        _profile(library, define)
+        begin(library, define)
     return True
+
+
+def _call_ns() -> float:
+    """The ns of a call of a Python function."""
+
+    def empty() -> None:
+        pass
+
+    def calls() -> int:
+        start = time.perf_counter_ns()
+        for _ in range(500):
+            empty()
+        return time.perf_counter_ns() - start
+
+    return min(calls() for _ in range(4)) / 500
 
 
 def _monitor(library: Any, define: Callable[[Any], int]) -> None:
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
     begin = builtin("begin", library.vt_python_begin, _FASTCALL, define)
     end = builtin("end", library.vt_python_end, _FASTCALL, define)
-    callbacks = {getattr(monitoring.events, name): function for names, function in ((_ENTER, begin), (_LEAVE, end))
-                 for name in names}  # fmt: skip
+    throw = builtin("throw", library.vt_python_throw, _FASTCALL, define)
+    unwind = builtin("unwind", library.vt_python_unwind, _FASTCALL, define)
+    of_names = {"PY_START": begin, "PY_RESUME": begin, "PY_THROW": throw,
+                "PY_RETURN": end, "PY_YIELD": end, "PY_UNWIND": unwind}  # fmt: skip
+    callbacks = {getattr(monitoring.events, name): function for name, function in of_names.items()}
+    library.vt_python_monitoring.argtypes = [ctypes.py_object] * 2
+    library.vt_python_monitoring(monitoring.DISABLE, monitoring.restart_events)
     original = monitoring.use_tool_id
 
     def take(but: Any) -> Any:

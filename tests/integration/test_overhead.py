@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 import vtrace as vtrace_api
+from integration.test_user_python import PYTHONS
 from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import prefix_of, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.call_paths import by_name, calls
-from support.tools import environment
+from support.tools import PROGRAMS, environment
 
 FLAGS = ("-O2", "-pthread")
 BOUND = {"VT_BUDGET": "0.2%"}
@@ -207,6 +208,28 @@ def test_memory(build: Builder, tmp_path: Path, counts: str) -> None:
         assert 1_000_000 <= found["free"] <= found["malloc"] < 1_000_100
     else:
         assert found["malloc"] < 500_000
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_python(version: str, tmp_path: Path) -> None:
+    """Functions go out while they are open, on this thread and on others, and return; a call has both ends or none."""
+    program = (PYTHONS[version], PROGRAMS / "python_budget.py", "100000", "1.6")
+    words = ("run", "--python", "--budget", "1%", "--no-unify", "-o", "p")
+    shown = vtrace(tmp_path, *words, *program).stdout
+    assert len({*shown.split()}) == 1
+    assert len(shown.split()) == 4
+    unify(tmp_path, "p")
+    trace = check(tmp_path / "p.trace")
+    kinds, found = trace.kinds(), by_name(calls(tmp_path / "p.trace"))
+    assert kinds["Enter"] == kinds["Leave"]
+    assert 0 < found["__main__.leaf"] < 250_000
+    assert found["__main__.main"] >= 1
+    texts = [text for text in markers(tmp_path / "p.trace") if "VT_BUDGET" in text]
+    assert "left out: recording took" in texts[0]
+    single = tuple(map(int, version.split("."))) >= (3, 12)
+    assert ("__main__.leaf" if single else "functions of Python") in " ".join(texts)
+    assert any("recorded again (VT_BUDGET)" in text for text in texts)
+    assert "they are not counted" in told(tmp_path / "p.trace", "summary")
 
 
 @pytest.mark.parametrize("value", ["0%", "101%", "5%%", "2M,", "2M,3", "2M/day,3%", ",3%", "3%,2M", "x%", "0.004%"])

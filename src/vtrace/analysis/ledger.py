@@ -240,7 +240,7 @@ def _without_functions(rows: Sequence[Mapping[str, Any]], zero: int, resolution:
             since = f"from {max(0, row['first'] - zero) / resolution:.6g} s on"
             yield (
                 f"{row['reason']} of the time of a thread, {since}, more than the bound: only functions compiled by "
-                "vtrace-cc and calls of malloc can be left out"
+                "vtrace-cc or of Python and calls of malloc can be left out"
             )
     costs = [row["reason"].removeprefix(COUNTING) for row in rows if row["reason"].startswith(COUNTING)]
     each = f", at {max(costs, key=_ns)} each" if costs else ""

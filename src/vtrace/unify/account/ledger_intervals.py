@@ -61,6 +61,7 @@ _FILTERED = "filter.classes"
 _FILTER_CLASSES = {"user", "mpi", "io", "memory", "processes", "threads", "openmp"}
 _SHOWN, _LONG = 3, 50
 """Names of functions in a reason, and their longest one; markers have all."""
+_REGION, _ALL_OF_PYTHON = "region:", "functions of Python"
 _SELECTION = "functions."
 """The start of the names of properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
@@ -207,13 +208,14 @@ def _selected(process: Process) -> Iterator[Gap]:
 class FunctionChange(NamedTuple):
     """A change of the functions that a process leaves out because of VT_BUDGET. time: ns of the archive. part: of the
     time of a thread that recording took, in %; 0: functions are recorded again. counted: their calls are
-    counted. names: of some of the functions."""
+    counted. names: of some of the functions. family: those that return in the order of their changes."""
 
     time: int
     part: int
     functions: int
     counted: bool
     names: tuple[str, ...]
+    family: str
 
 
 def function_changes(process: Process) -> list[FunctionChange]:
@@ -229,9 +231,19 @@ def function_changes(process: Process) -> list[FunctionChange]:
             ):
                 if int(pid) == process.head.pid or int(ticks) <= begin:
                     since = process.archive_ns(int(ticks)) if int(ticks) > begin else BEGIN  # of its parent
-                    shown = tuple(readable(name, fortran=False) for name in names)
-                    found.append(FunctionChange(since, int(part), int(count), how == "counted", shown))
+                    shown = tuple(_name(process, name) for name in names)
+                    family = key.rpartition(".")[0]
+                    found.append(FunctionChange(since, int(part), int(count), how == "counted", shown, family))
     return sorted(found, key=lambda change: change.time)
+
+
+def _name(process: Process, stated: str) -> str:
+    """Returns the name of a function that a property states: a symbol, or the region of a function of Python."""
+    if not stated.startswith(_REGION):
+        return readable(stated, fortran=False)
+    number = stated.removeprefix(_REGION)
+    region = process.definitions.regions.get(int(number)) if number.isdecimal() else None
+    return region.name if region else _ALL_OF_PYTHON
 
 
 def left_out_functions(process: Process) -> int:
@@ -251,10 +263,12 @@ def _left_out_functions(process: Process) -> Iterator[Gap]:
     the time after that in which it still takes too much."""
     left_out, ended = list[FunctionChange](), list[Gap]()
     for change in function_changes(process):
+        last = next((earlier for earlier in reversed(left_out) if earlier.family == change.family), None)
         if change.part:
             left_out.append(change)
-        elif left_out:
-            ended.append(_without(left_out.pop(), change.time))
+        elif last:
+            left_out.remove(last)
+            ended.append(_without(last, change.time))
     found = ended + [_without(change, END) for change in left_out]
     counted = next((i for i, gap in enumerate(found) if gap.reason.startswith(ONLY_CALLS)), None)
     if counted is not None:  # the first has the events of all
