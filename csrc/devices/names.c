@@ -2,10 +2,8 @@
 /* The regions of functions, kernels and copies, and the attributes of their events. Kernels are found by name, since a
    program may create a kernel again and again: in lists to whose heads new names are added. */
 #include <string.h>
-#include "openclwrap.h"
+#include "devices.h"
 
-#define GROUP "OPENCL" /* in a filter */
-#define PARADIGM 19 /* OTF2_PARADIGM_OPENCL */
 enum { ROLE_KERNEL = 40, ROLE_DATA_TRANSFER = 30 };
 #define HIDDEN UINT32_MAX
 #define LISTS 256u
@@ -20,22 +18,20 @@ static struct kernel *_Atomic lists[LISTS];
 
 static uint32_t define(const char *name, uint8_t role)
 {
-    const uint32_t region = vt_call_limit(name, GROUP) ? vt_define_region(name, PARADIGM, role, NULL, 0) : 0;
+    const uint32_t region =
+        vt_call_limit(name, vt_device_api.group) ? vt_define_region(name, vt_device_api.paradigm, role, NULL, 0) : 0;
     return region ? region : HIDDEN;
 }
 
 /* The region of a name, defined at its first use. Two threads may define it at one time; vtunify merges equal ones. */
-static uint32_t known(struct vt_cl_named *named, uint8_t role)
+static uint32_t known(struct vt_device_named *named, uint8_t role)
 {
     uint32_t region = atomic_load_explicit(&named->region, memory_order_relaxed);
     if (!region) atomic_store(&named->region, region = define(named->name, role));
     return region == HIDDEN ? 0 : region;
 }
 
-uint32_t vt_cl_function_region(struct vt_cl_named *function)
-{
-    return vt_cl_records() ? known(function, VT_ROLE_FUNCTION) : 0;
-}
+uint32_t vt_device_function_region(struct vt_device_named *function) { return known(function, VT_ROLE_FUNCTION); }
 
 static uint32_t kernel_region(const char *name)
 {
@@ -57,31 +53,40 @@ static uint32_t kernel_region(const char *name)
     return region == HIDDEN ? 0 : region;
 }
 
-uint32_t vt_cl_activity_region(enum vt_cl_action action, const char *name)
+uint32_t vt_device_activity_region(enum vt_device_action action, const char *name)
 {
-    static struct vt_cl_named copies[VT_CL_ACTIONS] = {
-        [VT_CL_TO_DEVICE] = {"copy to device", 0},
-        [VT_CL_TO_HOST] = {"copy to host", 0},
-        [VT_CL_ON_DEVICE] = {"copy on device", 0},
-        [VT_CL_FILL] = {"fill", 0},
-        [VT_CL_MAP] = {"map", 0},
-        [VT_CL_UNMAP] = {"unmap", 0},
-        [VT_CL_MIGRATE] = {"migrate", 0},
+    static struct vt_device_named copies[VT_DEVICE_ACTIONS] = {
+        [VT_DEVICE_TO_DEVICE] = {"copy to device", 0},
+        [VT_DEVICE_TO_HOST] = {"copy to host", 0},
+        [VT_DEVICE_ON_DEVICE] = {"copy on device", 0},
+        [VT_DEVICE_BETWEEN] = {"copy between devices", 0},
+        [VT_DEVICE_ON_HOST] = {"copy on host", 0},
+        [VT_DEVICE_FILL] = {"fill", 0},
+        [VT_DEVICE_MAP] = {"map", 0},
+        [VT_DEVICE_UNMAP] = {"unmap", 0},
+        [VT_DEVICE_MIGRATE] = {"migrate", 0},
     };
-    if (action == VT_CL_KERNEL) return kernel_region(name);
-    return action == VT_CL_NOTHING ? 0 : known(&copies[action], ROLE_DATA_TRANSFER);
+    if (action == VT_DEVICE_KERNEL) return kernel_region(name);
+    return action == VT_DEVICE_NOTHING ? 0 : known(&copies[action], ROLE_DATA_TRANSFER);
 }
 
-uint32_t vt_cl_attribute(enum vt_cl_attribute which)
+uint32_t vt_device_attribute(enum vt_device_attribute which)
 {
-    static const char *const texts[VT_CL_ATTRIBUTES][2] = {
-        [VT_CL_COMMAND] = {"DEVICE_COMMAND", "number of a command in its process: of the call and of the activity"},
-        [VT_CL_BYTES] = {"DEVICE_BYTES", "bytes that a device copies or fills"},
-        [VT_CL_QUEUED] = {"DEVICE_QUEUED", "ns between the command's entry into the queue and its start"},
-        [VT_CL_SUBMITTED] = {"DEVICE_SUBMITTED", "ns between the command's submission to the device and its start"},
+    static const char *const texts[VT_DEVICE_ATTRIBUTES][2] = {
+        [VT_DEVICE_COMMAND] = {"DEVICE_COMMAND", "number of a command in its process: of the call and of the activity"},
+        [VT_DEVICE_BYTES] = {"DEVICE_BYTES", "bytes that a device copies or fills"},
+        [VT_DEVICE_QUEUED] = {"DEVICE_QUEUED", "ns between the command's entry into the queue and its start"},
+        [VT_DEVICE_SUBMITTED] = {"DEVICE_SUBMITTED", "ns between the command's submission to the device and its start"},
     };
-    static _Atomic uint32_t ids[VT_CL_ATTRIBUTES];
+    static _Atomic uint32_t ids[VT_DEVICE_ATTRIBUTES];
     uint32_t id = atomic_load_explicit(&ids[which], memory_order_relaxed);
     if (!id) atomic_store(&ids[which], id = vt_define_attribute(texts[which][0], texts[which][1], VT_TYPE_UINT64));
     return id;
+}
+
+void vt_device_enter(uint32_t region, uint64_t number)
+{
+    uint64_t words[] = {VT_HEAD(VT_K_ATTRIBUTE, 1, vt_device_attribute(VT_DEVICE_COMMAND)), number,
+                        VT_HEAD(VT_K_ENTER, 0, region)};
+    vt_write(words, 3);
 }
