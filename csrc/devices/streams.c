@@ -8,7 +8,11 @@ static struct vt_device_lane *lane_for(struct vt_device_queue *q, uint64_t start
 {
     unsigned n = 0;
     while (n < VT_DEVICE_LANES && q->lanes[n].stream && q->lanes[n].end > start) n++;
-    if (n == VT_DEVICE_LANES) return NULL;
+    if (n == VT_DEVICE_LANES) {
+        vt_warn_left_out("library", "more than %u commands of a queue of %s overlap: others are not recorded",
+                         VT_DEVICE_LANES, vt_device_api.name);
+        return NULL;
+    }
     struct vt_device_lane *lane = &q->lanes[n];
     if (lane->stream) return lane;
     char name[64];
@@ -45,11 +49,7 @@ static unsigned attributes(uint64_t *words, const struct vt_device_activity *a)
 void vt_device_record(struct vt_device_queue *q, const struct vt_device_activity *a)
 {
     struct vt_device_lane *lane = lane_for(q, a->start);
-    if (!lane) {
-        vt_warn_left_out("library", "more than %u commands of a queue of %s overlap: others are not recorded",
-                         VT_DEVICE_LANES, vt_device_api.name);
-        return;
-    }
+    if (!lane) return;
     uint64_t start = vt_device_clock_ticks(q->clock, a->start), end = vt_device_clock_ticks(q->clock, a->end);
     if (start < lane->ticks) start = lane->ticks;
     if (end < start) end = start;

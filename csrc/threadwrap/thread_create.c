@@ -160,10 +160,10 @@ static int is_wanted(void)
 static const char *helper_of(void *caller)
 {
     static const char *const libraries[] = {
-        "libmpi",    "libopen-",  "libpmi",     "libprrte",  "mca_",       "libucp",     "libucs",         "libuct",
-        "libucm",    "libfabric", "libpsm",     "libevent",  "libhwloc",   "libibverbs", "librdmacm",      "libmlx",
-        "libefa",    "libcxi",    "libportals", "libcuda",   "libnccl",    "libnvidia",  "libhsa-runtime", "librccl",
-        "libamdhip", "libze_",    "libpocl",    "libOpenCL", "libintelocl"};
+        "libmpi",    "libopen-",  "libpmi",     "libprrte",  "mca_",        "libucp",     "libucs",         "libuct",
+        "libucm",    "libfabric", "libpsm",     "libevent",  "libhwloc",    "libibverbs", "librdmacm",      "libmlx",
+        "libefa",    "libcxi",    "libportals", "libcuda",   "libnccl",     "libnvidia",  "libhsa-runtime", "librccl",
+        "libamdhip", "libze_",    "libpocl",    "libOpenCL", "libintelocl", "libcupti"};
     static void *_Atomic good;
     Dl_info in;
     if (atomic_load(&good) == caller) return NULL;

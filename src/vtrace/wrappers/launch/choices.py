@@ -86,7 +86,7 @@ VALUES = {
     "devices": (
         "--devices",
         "[=KIND,...]",
-        "Record what devices do: kernels and copies, and the calls of their interface: opencl [default: all]; sets "
+        "Record what devices do: kernels and copies, and the calls of their interface: cuda, opencl [default: all]; sets "
         "VT_DEVICES.",
     ),
     "section_level": (
