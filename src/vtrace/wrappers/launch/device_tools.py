@@ -11,10 +11,7 @@ from vtrace.errors import UsageError
 from vtrace.settings_file import NO, YES
 
 SETTING = "VT_DEVICES"
-KINDS = {
-    "cuda": ("CUDA_INJECTION64_PATH", "libvtrace-cuda.so"),
-    "opencl": ("OPENCL_LAYERS", "libvtrace-opencl.so"),
-}
+KINDS = {"cuda": ("CUDA_INJECTION64_PATH", "libvtrace-cuda.so"), "opencl": ("OPENCL_LAYERS", "libvtrace-opencl.so")}
 """Kind of devices -> variable of a library, and vtrace's library."""
 _LISTS = ("opencl",)
 """The kinds whose variable takes several libraries."""
