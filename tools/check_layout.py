@@ -32,7 +32,8 @@ C_LAYERS = {
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
-    "openclwrap": SHARED_HEADERS,
+    "openclwrap": {"devices.h"} | SHARED_HEADERS,
+    "cudawrap": {"devices.h"} | SHARED_HEADERS,
 }
 """Folder of csrc -> headers of other folders that it may include; SHARED_HEADERS for folders not listed. Folders of
 RUNTIME may include all headers of core."""

@@ -208,7 +208,7 @@ void VT_User_range_end__(uint64_t range);
 /* Names a thread, by its kernel id, for the trace only. */
 void vt_name_thread(uint32_t thread, const char *name);
 
-/* ---- Streams of devices (csrc/openclwrap, csrc/userwrap/streams.c) ---- */
+/* ---- Streams of devices (csrc/devices, csrc/userwrap/streams.c) ---- */
 struct vt_location;
 /* Returns a location for what a device does, whose records have times that the caller gives. name: such as "OpenCL[0:1]";
    device: its name; begin: ticks, of which no record is earlier. NULL: nothing is recorded. */

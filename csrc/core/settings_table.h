@@ -129,7 +129,7 @@ TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",
 TEXT(VT_ANNOTATIONS, annotations, 64, WORDS, WHOLE, "annotations.md", /* vtrace run reads it */
      "annotations that vtrace run records: nvtx, itt, kokkos; no: none", "all")
 TEXT(VT_DEVICES, devices, 64, WORDS, NOTHING, "devices.md", /* vtrace run reads it */
-     "devices whose activities vtrace run records: opencl; yes: all", "none")
+     "devices whose activities vtrace run records: cuda, opencl; yes: all", "none")
 TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
 TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
      "signal at which VT_MODE=RING writes its records: USR1, USR2, RTMIN+n...", "none")

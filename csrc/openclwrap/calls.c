@@ -10,9 +10,9 @@
 #define ENQUEUES(name, action, kernel, bytes, blocks, parameters, arguments)                                           \
     static cl_int name(cl_command_queue queue, LIST parameters, cl_uint n, const cl_event *waits, cl_event *event)     \
     {                                                                                                                  \
-        static struct vt_cl_named function = {#name, 0};                                                               \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         struct vt_cl_call own_call;                                                                                    \
-        cl_event *own = vt_cl_begin(&own_call, &function, queue, action, kernel, bytes);                               \
+        cl_event *own = vt_cl_begin(&own_call, &function, queue, action, kernel, bytes, blocks);                       \
         const cl_int result = VT_NEXT(name)(queue, LIST arguments, n, waits, own ? own : event);                       \
         vt_cl_end(&own_call, result, event, blocks);                                                                   \
         return result;                                                                                                 \
@@ -23,10 +23,10 @@
     static void *name(cl_command_queue queue, LIST parameters, cl_uint n, const cl_event *waits, cl_event *event,      \
                       cl_int *error)                                                                                   \
     {                                                                                                                  \
-        static struct vt_cl_named function = {#name, 0};                                                               \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         struct vt_cl_call own_call;                                                                                    \
         cl_int result = CL_SUCCESS;                                                                                    \
-        cl_event *own = vt_cl_begin(&own_call, &function, queue, VT_CL_MAP, NULL, bytes);                              \
+        cl_event *own = vt_cl_begin(&own_call, &function, queue, VT_DEVICE_MAP, NULL, bytes, blocks);                  \
         void *mapped = VT_NEXT(name)(queue, LIST arguments, n, waits, own ? own : event, &result);                     \
         vt_cl_end(&own_call, result, event, blocks);                                                                   \
         if (error) *error = result;                                                                                    \
@@ -37,7 +37,7 @@
 #define CALLS(type, name, parameters, arguments, then)                                                                 \
     static type name(LIST parameters)                                                                                  \
     {                                                                                                                  \
-        static struct vt_cl_named function = {#name, 0};                                                               \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         const uint32_t region = vt_cl_function_region(&function);                                                      \
         if (region) vt_enter(region);                                                                                  \
         const type result = VT_NEXT(name)(LIST arguments);                                                             \
@@ -78,60 +78,60 @@ static uint64_t sum_of_sizes(const size_t *sizes, cl_uint n)
 
 /* ---- Kernels ---- */
 
-ENQUEUES(clEnqueueNDRangeKernel, VT_CL_KERNEL, kernel, 0, 0,
+ENQUEUES(clEnqueueNDRangeKernel, VT_DEVICE_KERNEL, kernel, 0, 0,
          (cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local),
          (kernel, dimensions, offset, global, local))
-ENQUEUES(clEnqueueTask, VT_CL_KERNEL, kernel, 0, 0, (cl_kernel kernel), (kernel))
-ENQUEUES(clEnqueueNativeKernel, VT_CL_KERNEL, NULL, 0, 0,
+ENQUEUES(clEnqueueTask, VT_DEVICE_KERNEL, kernel, 0, 0, (cl_kernel kernel), (kernel))
+ENQUEUES(clEnqueueNativeKernel, VT_DEVICE_KERNEL, NULL, 0, 0,
          (void (*code)(void *), void *data, size_t bytes, cl_uint nobjects, const cl_mem *objects, const void **places),
          (code, data, bytes, nobjects, objects, places))
 
 /* ---- Copies ---- */
 
-ENQUEUES(clEnqueueReadBuffer, VT_CL_TO_HOST, NULL, bytes, blocking,
+ENQUEUES(clEnqueueReadBuffer, VT_DEVICE_TO_HOST, NULL, bytes, blocking,
          (cl_mem from, cl_bool blocking, size_t offset, size_t bytes, void *to), (from, blocking, offset, bytes, to))
-ENQUEUES(clEnqueueWriteBuffer, VT_CL_TO_DEVICE, NULL, bytes, blocking,
+ENQUEUES(clEnqueueWriteBuffer, VT_DEVICE_TO_DEVICE, NULL, bytes, blocking,
          (cl_mem to, cl_bool blocking, size_t offset, size_t bytes, const void *from),
          (to, blocking, offset, bytes, from))
-ENQUEUES(clEnqueueCopyBuffer, VT_CL_ON_DEVICE, NULL, bytes, 0,
+ENQUEUES(clEnqueueCopyBuffer, VT_DEVICE_ON_DEVICE, NULL, bytes, 0,
          (cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes),
          (from, to, from_offset, to_offset, bytes))
-ENQUEUES(clEnqueueReadBufferRect, VT_CL_TO_HOST, NULL, box(region), blocking,
+ENQUEUES(clEnqueueReadBufferRect, VT_DEVICE_TO_HOST, NULL, box(region), blocking,
          (cl_mem from, cl_bool blocking, const size_t *from_origin, const size_t *to_origin, const size_t *region,
           size_t from_row, size_t from_slice, size_t to_row, size_t to_slice, void *to),
          (from, blocking, from_origin, to_origin, region, from_row, from_slice, to_row, to_slice, to))
-ENQUEUES(clEnqueueWriteBufferRect, VT_CL_TO_DEVICE, NULL, box(region), blocking,
+ENQUEUES(clEnqueueWriteBufferRect, VT_DEVICE_TO_DEVICE, NULL, box(region), blocking,
          (cl_mem to, cl_bool blocking, const size_t *to_origin, const size_t *from_origin, const size_t *region,
           size_t to_row, size_t to_slice, size_t from_row, size_t from_slice, const void *from),
          (to, blocking, to_origin, from_origin, region, to_row, to_slice, from_row, from_slice, from))
-ENQUEUES(clEnqueueCopyBufferRect, VT_CL_ON_DEVICE, NULL, box(region), 0,
+ENQUEUES(clEnqueueCopyBufferRect, VT_DEVICE_ON_DEVICE, NULL, box(region), 0,
          (cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin, const size_t *region,
           size_t from_row, size_t from_slice, size_t to_row, size_t to_slice),
          (from, to, from_origin, to_origin, region, from_row, from_slice, to_row, to_slice))
-ENQUEUES(clEnqueueReadImage, VT_CL_TO_HOST, NULL, pixels(from, region), blocking,
+ENQUEUES(clEnqueueReadImage, VT_DEVICE_TO_HOST, NULL, pixels(from, region), blocking,
          (cl_mem from, cl_bool blocking, const size_t *origin, const size_t *region, size_t row, size_t slice,
           void *to),
          (from, blocking, origin, region, row, slice, to))
-ENQUEUES(clEnqueueWriteImage, VT_CL_TO_DEVICE, NULL, pixels(to, region), blocking,
+ENQUEUES(clEnqueueWriteImage, VT_DEVICE_TO_DEVICE, NULL, pixels(to, region), blocking,
          (cl_mem to, cl_bool blocking, const size_t *origin, const size_t *region, size_t row, size_t slice,
           const void *from),
          (to, blocking, origin, region, row, slice, from))
-ENQUEUES(clEnqueueCopyImage, VT_CL_ON_DEVICE, NULL, pixels(from, region), 0,
+ENQUEUES(clEnqueueCopyImage, VT_DEVICE_ON_DEVICE, NULL, pixels(from, region), 0,
          (cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin, const size_t *region),
          (from, to, from_origin, to_origin, region))
-ENQUEUES(clEnqueueCopyImageToBuffer, VT_CL_ON_DEVICE, NULL, pixels(from, region), 0,
+ENQUEUES(clEnqueueCopyImageToBuffer, VT_DEVICE_ON_DEVICE, NULL, pixels(from, region), 0,
          (cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset),
          (from, to, origin, region, offset))
-ENQUEUES(clEnqueueCopyBufferToImage, VT_CL_ON_DEVICE, NULL, pixels(to, region), 0,
+ENQUEUES(clEnqueueCopyBufferToImage, VT_DEVICE_ON_DEVICE, NULL, pixels(to, region), 0,
          (cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region),
          (from, to, offset, origin, region))
-ENQUEUES(clEnqueueFillBuffer, VT_CL_FILL, NULL, bytes, 0,
+ENQUEUES(clEnqueueFillBuffer, VT_DEVICE_FILL, NULL, bytes, 0,
          (cl_mem to, const void *pattern, size_t size, size_t offset, size_t bytes), (to, pattern, size, offset, bytes))
-ENQUEUES(clEnqueueFillImage, VT_CL_FILL, NULL, pixels(to, region), 0,
+ENQUEUES(clEnqueueFillImage, VT_DEVICE_FILL, NULL, pixels(to, region), 0,
          (cl_mem to, const void *colour, const size_t *origin, const size_t *region), (to, colour, origin, region))
-ENQUEUES(clEnqueueMigrateMemObjects, VT_CL_MIGRATE, NULL, sum_of(objects, nobjects), 0,
+ENQUEUES(clEnqueueMigrateMemObjects, VT_DEVICE_MIGRATE, NULL, sum_of(objects, nobjects), 0,
          (cl_uint nobjects, const cl_mem *objects, cl_bitfield flags), (nobjects, objects, flags))
-ENQUEUES(clEnqueueUnmapMemObject, VT_CL_UNMAP, NULL, 0, 0, (cl_mem object, void *mapped), (object, mapped))
+ENQUEUES(clEnqueueUnmapMemObject, VT_DEVICE_UNMAP, NULL, 0, 0, (cl_mem object, void *mapped), (object, mapped))
 MAPS(clEnqueueMapBuffer, bytes, blocking,
      (cl_mem object, cl_bool blocking, cl_bitfield flags, size_t offset, size_t bytes),
      (object, blocking, flags, offset, bytes))
@@ -142,18 +142,18 @@ MAPS(clEnqueueMapImage, pixels(object, region), blocking,
 
 /* ---- Shared virtual memory ---- */
 
-ENQUEUES(clEnqueueSVMMemcpy, VT_CL_ON_DEVICE, NULL, bytes, blocking,
+ENQUEUES(clEnqueueSVMMemcpy, VT_DEVICE_ON_DEVICE, NULL, bytes, blocking,
          (cl_bool blocking, void *to, const void *from, size_t bytes), (blocking, to, from, bytes))
-ENQUEUES(clEnqueueSVMMemFill, VT_CL_FILL, NULL, bytes, 0, (void *to, const void *pattern, size_t size, size_t bytes),
-         (to, pattern, size, bytes))
-ENQUEUES(clEnqueueSVMMap, VT_CL_MAP, NULL, bytes, blocking,
+ENQUEUES(clEnqueueSVMMemFill, VT_DEVICE_FILL, NULL, bytes, 0,
+         (void *to, const void *pattern, size_t size, size_t bytes), (to, pattern, size, bytes))
+ENQUEUES(clEnqueueSVMMap, VT_DEVICE_MAP, NULL, bytes, blocking,
          (cl_bool blocking, cl_bitfield flags, void *object, size_t bytes), (blocking, flags, object, bytes))
-ENQUEUES(clEnqueueSVMUnmap, VT_CL_UNMAP, NULL, 0, 0, (void *object), (object))
-ENQUEUES(clEnqueueSVMMigrateMem, VT_CL_MIGRATE, NULL, sum_of_sizes(sizes, nobjects), 0,
+ENQUEUES(clEnqueueSVMUnmap, VT_DEVICE_UNMAP, NULL, 0, 0, (void *object), (object))
+ENQUEUES(clEnqueueSVMMigrateMem, VT_DEVICE_MIGRATE, NULL, sum_of_sizes(sizes, nobjects), 0,
          (cl_uint nobjects, const void **objects, const size_t *sizes, cl_bitfield flags),
          (nobjects, objects, sizes, flags))
 typedef void free_function(cl_command_queue queue, cl_uint n, void **objects, void *data);
-ENQUEUES(clEnqueueSVMFree, VT_CL_NOTHING, NULL, 0, 0,
+ENQUEUES(clEnqueueSVMFree, VT_DEVICE_NOTHING, NULL, 0, 0,
          (cl_uint nobjects, void **objects, free_function *call, void *data), (nobjects, objects, call, data))
 
 /* ---- Calls without an activity ---- */
@@ -161,11 +161,11 @@ ENQUEUES(clEnqueueSVMFree, VT_CL_NOTHING, NULL, 0, 0,
 CALLS(cl_int, clFlush, (cl_command_queue queue), (queue), )
 static cl_int clFinish(cl_command_queue queue)
 {
-    static struct vt_cl_named function = {"clFinish", 0};
+    static struct vt_device_named function = {.name = "clFinish"};
     const uint32_t region = vt_cl_function_region(&function);
     if (region) vt_enter(region);
     const cl_int result = VT_NEXT(clFinish)(queue);
-    const uint64_t ended = vt_cl_now();
+    const uint64_t ended = vt_device_now();
     if (region) vt_leave(region);
     struct vt_cl_queue *q = vt_cl_queue_of(queue);
     if (q) vt_cl_read(q, 1, result == CL_SUCCESS ? ended : 0);

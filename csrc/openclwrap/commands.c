@@ -24,22 +24,22 @@ static _Atomic int spare_lock;
 
 static struct vt_cl_command *new_command(void)
 {
-    vt_cl_lock(&spare_lock);
+    vt_device_lock(&spare_lock);
     struct vt_cl_command *c = spare;
     if (!c && (c = vt_pages(BLOCK * sizeof *c)))
         for (unsigned i = 0; i + 1 < BLOCK; i++) c[i].next = &c[i + 1];
     spare = c ? c->next : NULL;
-    vt_cl_unlock(&spare_lock);
+    vt_device_unlock(&spare_lock);
     if (c) memset(c, 0, sizeof *c);
     return c;
 }
 
 static void give_back(struct vt_cl_command *c)
 {
-    vt_cl_lock(&spare_lock);
+    vt_device_lock(&spare_lock);
     c->next = spare;
     spare = c;
-    vt_cl_unlock(&spare_lock);
+    vt_device_unlock(&spare_lock);
 }
 
 void vt_cl_forget(struct vt_cl_queue *queue)
@@ -48,16 +48,16 @@ void vt_cl_forget(struct vt_cl_queue *queue)
     atomic_store(&queue->lock, 0);
     atomic_store(&queue->reads, 0);
     queue->first = queue->last = NULL;
-    memset(queue->lanes, 0, sizeof queue->lanes);
-    queue->begin = vt_ticks();
+    memset(queue->streams.lanes, 0, sizeof queue->streams.lanes);
+    queue->streams.begin = vt_ticks();
 }
 
 /* The next command, after NULL the first one; another thread may just append it. */
 static struct vt_cl_command *after(struct vt_cl_queue *q, struct vt_cl_command *c)
 {
-    vt_cl_lock(&q->lock);
+    vt_device_lock(&q->lock);
     struct vt_cl_command *next = c ? c->next : q->first;
-    vt_cl_unlock(&q->lock);
+    vt_device_unlock(&q->lock);
     return next;
 }
 
@@ -66,25 +66,25 @@ int vt_cl_is_idle(struct vt_cl_queue *queue) { return !after(queue, NULL); }
 uint64_t vt_cl_unfinished(struct vt_cl_queue *queue)
 {
     uint64_t n = atomic_exchange(&queue->failed, 0);
-    vt_cl_lock(&queue->lock);
+    vt_device_lock(&queue->lock);
     for (const struct vt_cl_command *c = queue->first; c; c = c->next) n += !c->is_done;
-    vt_cl_unlock(&queue->lock);
+    vt_device_unlock(&queue->lock);
     return n;
 }
 
 /* ---- Calls ---- */
 
-static uint32_t region_of(enum vt_cl_action action, cl_kernel kernel)
+static uint32_t region_of(enum vt_device_action action, cl_kernel kernel)
 {
     char name[1024];
-    if (action != VT_CL_KERNEL) return vt_cl_activity_region(action, NULL);
+    if (action != VT_DEVICE_KERNEL) return vt_device_activity_region(action, NULL);
     cl_info_function *info = VT_NEXT_AS(cl_info_function, clGetKernelInfo);
     const int known = kernel && !VT_OWN_WORK(info(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL));
-    return vt_cl_activity_region(action, known ? name : "unnamed kernel");
+    return vt_device_activity_region(action, known ? name : "unnamed kernel");
 }
 
-cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_cl_named *function, cl_command_queue queue,
-                      enum vt_cl_action action, cl_kernel kernel, uint64_t bytes)
+cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function, cl_command_queue queue,
+                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes, int blocks)
 {
     static _Atomic uint64_t numbers;
     memset(call, 0, sizeof *call);
@@ -99,26 +99,25 @@ cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_cl_named *function, cl_
     c->region = region;
     c->bytes = bytes;
     c->number = atomic_fetch_add(&numbers, 1) + 1;
-    uint64_t words[] = {VT_HEAD(VT_K_ATTRIBUTE, 1, vt_cl_attribute(VT_CL_COMMAND)), c->number,
-                        VT_HEAD(VT_K_ENTER, 0, call->region)};
-    vt_write(words, 3);
-    c->enter = vt_cl_now();
+    if (blocks) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_device_attribute(VT_DEVICE_BLOCKING)), 1);
+    vt_device_enter(call->region, c->number);
+    c->enter = vt_device_now();
     return &call->event;
 }
 
 static void append(struct vt_cl_queue *q, struct vt_cl_command *c)
 {
-    vt_cl_lock(&q->lock);
+    vt_device_lock(&q->lock);
     if (q->last) q->last->next = c;
     else q->first = c;
     q->last = c;
-    vt_cl_unlock(&q->lock);
+    vt_device_unlock(&q->lock);
 }
 
 void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_ended)
 {
     struct vt_cl_command *c = call->command;
-    if (c) c->leave = vt_cl_now();
+    if (c) c->leave = vt_device_now();
     if (call->region) vt_leave(call->region);
     if (!c) return;
     if (result != CL_SUCCESS || !call->event) {
@@ -139,7 +138,7 @@ void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_
 /* ---- Reading ---- */
 
 /* Reads the times of a command. Returns 0 if it has not finished; a failed one has no times. */
-static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_cl_activity *a, uint64_t ended)
+static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_device_activity *a, uint64_t ended)
 {
     cl_int status = 1;
     cl_ulong t[4] = {0};
@@ -151,47 +150,48 @@ static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_
     for (cl_uint i = 0; i < 4 && known; i++)
         known = info(c->event, CL_PROFILING_COMMAND_QUEUED + i, sizeof *t, &t[i], NULL) == CL_SUCCESS;
     if (known) {
-        const uint64_t now = vt_cl_now();
+        const uint64_t now = vt_device_now();
         const int64_t queued = (int64_t)(c->leave - t[0]);
         const int64_t done = (int64_t)((c->leave <= ended ? ended : now) - t[3]);
         const int is_certain = !q->device->has_timer;
-        vt_cl_clock_bounds(q->device, (int64_t)(c->enter - t[0]), queued < done ? queued : done, now, is_certain);
+        vt_device_clock_bounds(&q->device->clock, (int64_t)(c->enter - t[0]), queued < done ? queued : done, now,
+                               is_certain);
     }
-    *a = (struct vt_cl_activity){.number = c->number,
-                                 .bytes = c->bytes,
-                                 .queued = t[0],
-                                 .submitted = t[1],
-                                 .start = t[2],
-                                 .end = t[3],
-                                 .region = known && t[2] && t[3] >= t[2] ? c->region : 0};
+    *a = (struct vt_device_activity){.number = c->number,
+                                     .bytes = c->bytes,
+                                     .queued = t[0],
+                                     .submitted = t[1],
+                                     .start = t[2],
+                                     .end = t[3],
+                                     .region = known && t[2] && t[3] >= t[2] ? c->region : 0};
     VT_NEXT_AS(cl_event_function, clReleaseEvent)(c->event);
     if (!a->region) atomic_fetch_add(&q->failed, 1);
     c->is_done = 1;
     return 1;
 }
 
-static void record(struct vt_cl_queue *q, struct vt_cl_activity *all, unsigned n)
+static void record(struct vt_cl_queue *q, struct vt_device_activity *all, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) { /* few, and nearly sorted */
-        const struct vt_cl_activity a = all[i];
+        const struct vt_device_activity a = all[i];
         unsigned at = i;
         for (; at && all[at - 1].start > a.start; at--) all[at] = all[at - 1];
         all[at] = a;
     }
     for (unsigned i = 0; i < n; i++)
-        if (all[i].region) vt_cl_record(q, &all[i]);
+        if (all[i].region) vt_device_record(&q->streams, &all[i]);
 }
 
 /* Takes the commands that have been read from the head of the list; others stay until they are at the head. */
 static void drop_done(struct vt_cl_queue *q)
 {
-    vt_cl_lock(&q->lock);
+    vt_device_lock(&q->lock);
     struct vt_cl_command *done = q->first, *c = done, *last = NULL;
     for (; c && c->is_done; c = c->next) last = c;
     q->first = c;
     if (!c) q->last = NULL;
     if (last) last->next = NULL;
-    vt_cl_unlock(&q->lock);
+    vt_device_unlock(&q->lock);
     while (last && done) {
         struct vt_cl_command *next = done->next;
         give_back(done);
@@ -201,7 +201,7 @@ static void drop_done(struct vt_cl_queue *q)
 
 void vt_cl_read(struct vt_cl_queue *q, int all, uint64_t ended)
 {
-    struct vt_cl_activity found[AT_ONCE];
+    struct vt_device_activity found[AT_ONCE];
     if (vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
     unsigned n = 0, waiting = 0;
     for (struct vt_cl_command *c = after(q, NULL); c; c = after(q, c)) {

@@ -6,6 +6,7 @@
 
 enum { CL_LAYER_API_VERSION = 0x4240, CL_LAYER_NAME = 0x4241, CL_LAYER_API_VERSION_100 = 100 };
 
+const struct vt_device_api vt_device_api = {"OpenCL", "OPENCL", 19 /* OTF2_PARADIGM_OPENCL */};
 vt_cl_function *vt_cl_next[VT_CL_TABLE];
 
 int vt_cl_records(void)
@@ -18,9 +19,14 @@ int vt_cl_records(void)
     if (!atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return 0;
     const struct vt_shim shim = {.size = sizeof shim, .abi = VT_ABI, .name = "OpenCL", .version = VT_VERSION};
     const int records = vt_attach(&shim);
-    vt_cl_clock_start(); /* the runtime has chosen its clock */
+    vt_device_clock_start();
     atomic_store(&state, records ? RECORDS : PASSIVE);
     return records;
+}
+
+uint32_t vt_cl_function_region(struct vt_device_named *function)
+{
+    return vt_cl_records() ? vt_device_function_region(function) : 0;
 }
 
 VT_EXPORTED cl_int clGetLayerInfo(cl_uint what, size_t bytes, void *value, size_t *used)

@@ -4,15 +4,13 @@
    binary interface does not change, so that no header of OpenCL is needed.
 
    layer.c owns the tables, calls.c has the functions, commands.c the commands that have not been read yet, queues.c the
-   queues, streams.c the locations of a queue, clocks.c the clocks of devices, names.c the regions. */
+   queues, clocks.c the timers of devices. */
 #ifndef VT_OPENCLWRAP_H
 #define VT_OPENCLWRAP_H
 
-#include <sched.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "../core/core.h"
+#include "../devices/devices.h"
 #include "entries.h"
 
 #define VT_EXPORTED __attribute__((visibility("default")))
@@ -74,106 +72,51 @@ extern vt_cl_function *vt_cl_next[VT_CL_TABLE];
 #define VT_NEXT(name) VT_NEXT_AS(__typeof__(name), name)
 /* Returns 1 if calls are recorded. */
 int vt_cl_records(void);
+/* Returns the region of a function; 0: it is not recorded. */
+uint32_t vt_cl_function_region(struct vt_device_named *function);
 
 /* ---- calls.c ---- */
 
 /* Puts the functions of this library into a table, where the next one has a function. */
 void vt_cl_set_calls(vt_cl_function **table);
 
-/* ---- names.c ---- */
-
-/* What a device does. */
-enum vt_cl_action {
-    VT_CL_NOTHING,
-    VT_CL_KERNEL,
-    VT_CL_TO_DEVICE,
-    VT_CL_TO_HOST,
-    VT_CL_ON_DEVICE,
-    VT_CL_FILL,
-    VT_CL_MAP,
-    VT_CL_UNMAP,
-    VT_CL_MIGRATE,
-    VT_CL_ACTIONS
-};
-
-/* A function of OpenCL. */
-struct vt_cl_named {
-    const char *name;
-    _Atomic uint32_t region; /* 0: not known yet */
-};
-
-/* Returns the region of a function; 0: it is not recorded. */
-uint32_t vt_cl_function_region(struct vt_cl_named *function);
-/* Returns the region of an activity; 0: it is not recorded. name: a kernel's, else NULL. */
-uint32_t vt_cl_activity_region(enum vt_cl_action action, const char *name);
-
-/* Attributes of events. */
-enum vt_cl_attribute { VT_CL_COMMAND, VT_CL_BYTES, VT_CL_QUEUED, VT_CL_SUBMITTED, VT_CL_ATTRIBUTES };
-/* Returns the id of an attribute; 0: none. */
-uint32_t vt_cl_attribute(enum vt_cl_attribute which);
-
 /* ---- clocks.c ---- */
 
-/* The clock of a device: bounds of CLOCK_MONOTONIC less the device's time. Its queue's owner is in a lock. */
 struct vt_cl_device {
     cl_device_id handle;
     uint32_t number;
     _Atomic uint32_t queues; /* number of all that were created */
     _Atomic int has_timer; /* 0: clGetDeviceAndHostTimer does not work */
     _Atomic uint64_t asked; /* CLOCK_MONOTONIC of its last call */
-    _Atomic int lock; /* of the members below, to `at` */
-    _Atomic int is_known; /* there are bounds */
-    int64_t low, high;
-    uint64_t at; /* CLOCK_MONOTONIC of the newest bounds */
+    struct vt_device_clock clock;
     char name[128];
 };
 
-uint64_t vt_cl_now(void); /* CLOCK_MONOTONIC */
-/* Adds bounds of CLOCK_MONOTONIC less the device's time, at a time `now` of CLOCK_MONOTONIC. is_certain: 0: they are
-   left out if they contradict what is known. */
-void vt_cl_clock_bounds(struct vt_cl_device *d, int64_t low, int64_t high, uint64_t now, int is_certain);
 /* Asks the device for its time, if it can tell and has not been asked for a while. */
 void vt_cl_clock_ask(struct vt_cl_device *d);
-/* Returns ticks of the runtime's clock at a time of the device. */
-uint64_t vt_cl_clock_ticks(struct vt_cl_device *d, uint64_t device);
-/* Takes the first pair of readings of the runtime's clock. */
-void vt_cl_clock_start(void);
 
 /* ---- queues.c ---- */
 
 struct vt_cl_command; /* commands.c */
-
-#define VT_CL_LANES 64u /* the most activities of a queue at one time */
 
 struct vt_cl_queue {
     struct vt_cl_queue *next; /* in the list of all */
     cl_command_queue _Atomic handle; /* NULL: none */
     _Atomic int users; /* references of the program; 0: another queue of the device may take the place */
     struct vt_cl_device *device;
-    uint32_t number; /* of the device's queues */
     int is_in_order, is_forced; /* is_forced: the program did not ask for profiling */
-    uint64_t begin; /* ticks of its creation */
     uint64_t properties[32]; /* the program's own, ended by 0 */
     uint32_t nproperties; /* with the 0; 0: none were given */
     _Atomic int lock; /* of the list of commands */
-    _Atomic int reads; /* a thread reads the times of finished commands, and owns `lanes` */
+    _Atomic int reads; /* a thread reads the times of finished commands, and owns `streams` */
     struct vt_cl_command *first, *last; /* in the order of the calls */
     _Atomic uint64_t failed; /* commands without times */
-    struct vt_cl_lane {
-        struct vt_location *stream;
-        uint64_t end, ticks; /* of the newest activity, by the device's clock and in ticks */
-    } lanes[VT_CL_LANES];
+    struct vt_device_queue streams;
 };
 
 extern struct vt_cl_queue *_Atomic vt_cl_queues;
 /* Returns the queue of a handle; NULL: its times are not known. */
 struct vt_cl_queue *vt_cl_queue_of(cl_command_queue handle);
-
-static inline void vt_cl_lock(_Atomic int *lock)
-{
-    while (atomic_exchange_explicit(lock, 1, memory_order_acquire)) sched_yield();
-}
-static inline void vt_cl_unlock(_Atomic int *lock) { atomic_store_explicit(lock, 0, memory_order_release); }
 
 /* The program's calls. */
 cl_command_queue vt_cl_create(cl_context context, cl_device_id device, cl_bitfield bits, cl_int *error);
@@ -193,9 +136,10 @@ struct vt_cl_call {
     cl_event event;
 };
 
-/* Enters the call. kernel: the command's; else NULL. Returns the place for the event of the command. */
-cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_cl_named *function, cl_command_queue queue,
-                      enum vt_cl_action action, cl_kernel kernel, uint64_t bytes);
+/* Enters the call. kernel: the command's; else NULL. blocks: the call waits for its command.
+   Returns the place for the event of the command. */
+cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function, cl_command_queue queue,
+                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes, int blocks);
 /* Leaves the call; event: where the program wants its event, or NULL; has_ended: the call has waited for the command. */
 void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_ended);
 /* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list.
@@ -208,17 +152,6 @@ int vt_cl_is_idle(struct vt_cl_queue *queue);
 uint64_t vt_cl_unfinished(struct vt_cl_queue *queue);
 /* In a forked child: forgets the commands of the parent. */
 void vt_cl_forget(struct vt_cl_queue *queue);
-
-/* ---- streams.c ---- */
-
-/* An activity of a device: times by its clock. */
-struct vt_cl_activity {
-    uint64_t number, bytes;
-    uint64_t queued, submitted, start, end;
-    uint32_t region;
-};
-/* Records an activity on a lane of the queue. The caller has set `reads`. */
-void vt_cl_record(struct vt_cl_queue *queue, const struct vt_cl_activity *a);
 
 #pragma GCC visibility pop
 

@@ -2,6 +2,7 @@
 /* Queues: the layer creates each with profiling, and hides this from a program that did not ask for it. The place of a
    released queue serves the next one of its device, so that a program that creates many has few locations. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "openclwrap.h"
@@ -41,8 +42,11 @@ static struct vt_cl_queue *place_for(struct vt_cl_device *d)
     while (q && (atomic_load(&q->users) > 0 || q->device != d || !vt_cl_is_idle(q))) q = q->next;
     if (q || !(q = vt_pages(sizeof *q))) return q;
     q->device = d;
-    q->number = atomic_fetch_add(&d->queues, 1);
-    q->begin = vt_ticks();
+    q->streams.device = d->name;
+    q->streams.clock = &d->clock;
+    q->streams.begin = vt_ticks();
+    const uint32_t number = atomic_fetch_add(&d->queues, 1);
+    snprintf(q->streams.name, sizeof q->streams.name, "%s[%u:%u]", vt_device_api.name, d->number, number);
     q->next = atomic_load(&vt_cl_queues);
     atomic_store(&vt_cl_queues, q);
     return q;
@@ -53,7 +57,7 @@ static struct vt_cl_queue *place_for(struct vt_cl_device *d)
 static void forget(void)
 {
     atomic_store(&lock, 0);
-    for (uint32_t i = 0; i < DEVICES; i++) atomic_store(&devices[i].lock, 0);
+    for (uint32_t i = 0; i < DEVICES; i++) atomic_store(&devices[i].clock.lock, 0);
     for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) vt_cl_forget(q);
 }
 
@@ -80,7 +84,7 @@ static void keep(cl_command_queue handle, const uint64_t *given, uint64_t bits, 
     cl_device_id device = NULL;
     VT_NEXT_AS(cl_info_function, clGetCommandQueueInfo)(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
     pthread_once(&once, watch_end);
-    vt_cl_lock(&lock);
+    vt_device_lock(&lock);
     struct vt_cl_queue *old = vt_cl_queue_of(handle);
     if (old) atomic_store(&old->handle, NULL); /* freed by the driver, after its commands */
     struct vt_cl_device *d = device_of(device);
@@ -96,7 +100,7 @@ static void keep(cl_command_queue handle, const uint64_t *given, uint64_t bits, 
         atomic_store(&q->users, 1);
         atomic_store(&q->handle, handle);
     }
-    vt_cl_unlock(&lock);
+    vt_device_unlock(&lock);
     if (!q)
         vt_warn_left_out("library", "more than %u devices of OpenCL: activities of others are not recorded", DEVICES);
 }

@@ -99,6 +99,7 @@ def test_the_tag_is_that_of_the_newest_symbol(wheel: Path) -> None:
         "libvtrace-mem.so",
         "libvtrace-omp.so",
         "libvtrace-annotations.so",
+        "libvtrace-cuda.so",
         "libvtrace-opencl.so",
     } <= names
     assert {"mpich.so.zst", "openmpi.so.zst", "mpi-abi.so.zst"} <= names

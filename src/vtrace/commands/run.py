@@ -37,7 +37,7 @@ Examples:
   mpiexec -n 4 vtrace run ./heat            the same after the launcher, then: vtunify heat
   vtrace run --view ./simulation            then show the timeline in a browser
   vtrace run --sample ./heat                call stacks, 100 times per second of CPU time
-  vtrace run --devices ./solver             kernels and copies of OpenCL
+  vtrace run --devices ./solver             kernels and copies of CUDA and OpenCL
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py

@@ -20,7 +20,7 @@ from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES, THINNED
 _WORDS = {
     "attribute": "calls|errno|offset|Offset|posted bytes|lock|condition|read lock calls|source library"
     "|(lock |holder |allocation )?call site|(DE)?ALLOCATION_SIZE|ARGUMENT_ADDRESS|RESULT_ADDRESS"
-    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED)",
+    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED|BLOCKING)|OMP_DEVICE",
     "class": "machine|node|rack|blade|platform|cluster|socket",
     "communicator": r"MPI_COMM_(WORLD|SELF)|User messages",
     "cores": r"[\d,-]+",
@@ -37,7 +37,7 @@ _WORDS = {
     "sampling": "CPU time|elapsed time",
     "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory"
     r"|(Thread \d+ \()?OMP thread \d+(:\d+| or \d+)*( or others)?( of Thread \d+)?\)?"
-    r"|(OpenCL|CUDA|HIP)\[\d+:\d+\]( lane \d+| \d+)?",
+    r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others)\]( lane \d+| \d+)?",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
     "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
     r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"
@@ -48,8 +48,10 @@ _WORDS = {
 """What is public of each kind of texts, as regular expressions."""
 _MPI = re.compile(r"P?MPI_\w+")
 _OPENMP = re.compile(r"(!\$)?omp [a-z ]+|omp_[a-z_]+")
-_OPENCL = re.compile(r"cl[A-Z][A-Za-z]+|copy (to device|to host|on device)|fill|map|unmap|migrate")
-_PARADIGMS = {name: getattr(_otf2, f"PARADIGM_{name}").value for name in ("MPI", "OPENMP", "PTHREAD", "OPENCL")}
+_DEVICE = re.compile(
+    r"(cl|cu|cuda)[A-Z]\w+|copy (to device|to host|on device|on host|between devices)|fill|map|unmap|migrate"
+)
+_PARADIGMS = {name: getattr(_otf2, f"PARADIGM_{name}").value for name in ("MPI", "OPENMP", "PTHREAD", "OPENCL", "CUDA")}
 _KERNEL = 40
 """REGION_ROLE_KERNEL, which OTF2 3.0 does not have."""
 _LIBC_ROLES = {
@@ -97,8 +99,8 @@ def is_public_region(name: str, role: int, paradigm: int) -> bool:
         return _MPI.fullmatch(name) is not None
     if paradigm == _PARADIGMS["OPENMP"]:
         return _OPENMP.fullmatch(name) is not None
-    if paradigm == _PARADIGMS["OPENCL"] and role != _KERNEL:
-        return _OPENCL.fullmatch(name) is not None
+    if paradigm in (_PARADIGMS["OPENCL"], _PARADIGMS["CUDA"]) and role != _KERNEL:
+        return _DEVICE.fullmatch(name) is not None
     return (role in _LIBC_ROLES or paradigm == _PARADIGMS["PTHREAD"]) and is_of_libc(name)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from vtrace.io.archive.writer import Definitions, Region
 from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.common.interning import same_array
-from vtrace.symbols.demangle import original
+from vtrace.symbols.demangle import original, readable
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.code_addresses import constructs
@@ -22,7 +22,7 @@ from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
-FUNCTION, _UNKNOWN_ROLE, COMPILER, _MEASUREMENT = 1, 0, 2, 6
+FUNCTION, _UNKNOWN_ROLE, _KERNEL, COMPILER, _CUDA, _MEASUREMENT = 1, 0, 40, 2, 5, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 
 
@@ -168,9 +168,10 @@ def _union(arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[n
 
 
 def _named(region: own_definitions.LocalRegion) -> Region:
-    name, paradigm, role, file, line, description = region
+    canonical, paradigm, role, file, line, description = region
     about = description or ""
-    return Region(name=name, canonical=name, description=about, role=role, paradigm=paradigm, file=file, line=line)
+    name = readable(canonical, fortran=False) if (role, paradigm) == (_KERNEL, _CUDA) else canonical
+    return Region(name=name, canonical=canonical, description=about, role=role, paradigm=paradigm, file=file, line=line)
 
 
 def _function(symbols: Symbols, place: Place) -> Region | None:

@@ -86,8 +86,8 @@ VALUES = {
     "devices": (
         "--devices",
         "[=KIND,...]",
-        "Record what devices do: kernels and copies, and the calls of their interface: opencl [default: all]; sets "
-        "VT_DEVICES.",
+        "Record what devices do: kernels and copies, and the calls of their interface: cuda, opencl [default: all]; "
+        "sets VT_DEVICES.",
     ),
     "section_level": (
         "--section-level",

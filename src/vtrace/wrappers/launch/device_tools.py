@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The variables by which a program loads vtrace's libraries for devices (csrc/openclwrap)."""
+"""The variables by which a program loads vtrace's libraries for devices (csrc/cudawrap, csrc/openclwrap)."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Mapping
 
@@ -10,8 +11,11 @@ from vtrace.errors import UsageError
 from vtrace.settings_file import NO, YES
 
 SETTING = "VT_DEVICES"
-KINDS = {"opencl": ("OPENCL_LAYERS", "libvtrace-opencl.so")}
-"""Kind of devices -> variable with a list of libraries, and vtrace's library."""
+KINDS = {"cuda": ("CUDA_INJECTION64_PATH", "libvtrace-cuda.so"), "opencl": ("OPENCL_LAYERS", "libvtrace-opencl.so")}
+"""Kind of devices -> variable of a library, and vtrace's library."""
+_LISTS = ("opencl",)
+"""The kinds whose variable takes several libraries."""
+_CUDA_DRIVER = "libcuda.so.1"
 
 
 def _kinds(text: str) -> list[str]:
@@ -27,12 +31,31 @@ def _kinds(text: str) -> list[str]:
     return words
 
 
-def variables(environ: Mapping[str, str], directory: str) -> dict[str, str]:
-    """The variables to set: the user's libraries stay, and see the calls first. Raises UsageError."""
+def variables(environ: Mapping[str, str], directory: str) -> tuple[dict[str, str], list[str]]:
+    """The variables to set, and warnings. The user's layers of OpenCL stay, and see the calls first; CUDA has room for
+    one tool, and the user's stays. Raises UsageError."""
     changes = {}
-    for kind in _kinds(environ.get(SETTING, "")):
+    warnings = []
+    kinds = _kinds(environ.get(SETTING, ""))
+    for kind in kinds:
         variable, library = KINDS[kind]
         path = os.path.join(directory, library)
-        others = [text for text in environ.get(variable, "").split(":") if text and text != path]
-        changes[variable] = ":".join([*others, path])
-    return changes
+        given = environ.get(variable, "")
+        if kind in _LISTS:
+            changes[variable] = ":".join([*(text for text in given.split(":") if text and text != path), path])
+        elif given and given != path:
+            warnings.append(f"{variable}={given}: the program keeps this tool, so {kind.upper()} is not recorded")
+        else:
+            changes[variable] = path
+    is_asked = environ.get(SETTING, "").lower() not in YES
+    if is_asked and KINDS["cuda"][0] in changes and not _has_cuda_driver():
+        warnings.append(f"CUDA is not recorded: this machine has no driver ({_CUDA_DRIVER})")
+    return changes, warnings
+
+
+def _has_cuda_driver() -> bool:
+    try:
+        ctypes.CDLL(_CUDA_DRIVER)
+    except OSError:
+        return False
+    return True

@@ -393,6 +393,8 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         # A bundle also has the libraries that vtrace-cc has linked: the program does not start without them.
         if wants(kind, chosen, start.environ, defaults.get(kind, False)) or (chosen.bundle and name in loaded.libraries)
     ]
+    if "openmp" in kinds and (place := uses.unseen_targets(loaded, start.environ)):
+        made.warnings.append(f"target regions are not recorded: LD_LIBRARY_PATH needs {place}, for its libomp.so")
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
@@ -448,9 +450,9 @@ def _set_tools(made: Plan, program: Program, loaded: programs.Loaded, environ: M
     """Sets the variables for annotations and devices. Returns True if devices are to be recorded."""
     files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
     changes, warnings = annotation_tools.variables(environ, LIB, files)
-    devices = device_tools.variables(environ, LIB)
+    devices, device_warnings = device_tools.variables(environ, LIB)
     made.changes |= changes | devices
-    made.warnings += warnings
+    made.warnings += [*warnings, *device_warnings]
     return bool(devices)
 
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The function that CUDA's driver calls when the program begins to use CUDA, and the end of the recording. CUPTI has room
+   for one tool: another one that is there already stays. */
+#include <pthread.h>
+#include <stdlib.h>
+#include "cudawrap.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define PERIOD 1000u /* ms after which CUPTI's own thread gives a full buffer back */
+
+const struct vt_device_api vt_device_api = {"CUDA", "CUDA", 5 /* OTF2_PARADIGM_CUDA */};
+
+static _Atomic int records;
+
+int vt_cuda_records(void) { return atomic_load_explicit(&records, memory_order_relaxed); }
+
+static void forget(void) { atomic_store(&records, 0); }
+
+/* Registered after the handlers of CUDA's runtime, so that it runs before them. */
+static void end(void)
+{
+    if (!vt_cuda_records() || vt_has_ended()) return;
+    vt_cuda_flush(1);
+    vt_cuda_tell_losses();
+}
+
+static const char *text_of(int result)
+{
+    const char *text = NULL;
+    if (result == VT_CUPTI_MULTIPLE_SUBSCRIBERS) return "another tool uses CUPTI, and keeps it";
+    return vt_cupti.cuptiGetResultString(result, &text) == VT_CUPTI_SUCCESS && text ? text : "unknown error of CUPTI";
+}
+
+/* Begins the recording. Returns NULL, else why there is none. */
+static const char *begin(void)
+{
+    static const uint32_t kinds[] = {VT_CUPTI_DEVICE, VT_CUPTI_CONCURRENT_KERNEL, VT_CUPTI_MEMCPY, VT_CUPTI_MEMCPY2,
+                                     VT_CUPTI_MEMSET};
+    void *subscriber = NULL;
+    uint32_t version = 0;
+    const char *problem = vt_cuda_load();
+    if (problem) return problem;
+    int result = vt_cupti.cuptiGetVersion(&version);
+    if (result == VT_CUPTI_SUCCESS && version < VT_CUPTI_OLDEST) return "CUPTI is older than 11.8";
+    if (result == VT_CUPTI_SUCCESS) result = vt_cupti.cuptiSubscribe(&subscriber, (void *)vt_cuda_called, NULL);
+    if (result != VT_CUPTI_SUCCESS) return text_of(result);
+    vt_device_clock_start();
+    vt_cuda_begin = vt_ticks();
+    vt_cuda_clock_ask();
+    atomic_store(&records, 1);
+    result = vt_cuda_register_buffers();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result == VT_CUPTI_SUCCESS; i++)
+        result = vt_cupti.cuptiActivityEnable(kinds[i]);
+    if (result != VT_CUPTI_SUCCESS) {
+        atomic_store(&records, 0);
+        vt_cupti.cuptiUnsubscribe(subscriber);
+        return text_of(result);
+    }
+    vt_cupti.cuptiActivityFlushPeriod(PERIOD);
+    vt_cuda_enable_calls(subscriber);
+    return NULL;
+}
+
+/* Returns 1: CUDA starts in any case. */
+EXPORTED int InitializeInjection(void)
+{
+    static _Atomic int called;
+    const struct vt_shim shim = {.size = sizeof shim, .abi = VT_ABI, .name = "CUDA", .version = VT_VERSION};
+    if (atomic_exchange(&called, 1) || !vt_attach(&shim)) return 1;
+    const char *problem = VT_OWN_WORK(begin());
+    if (problem) {
+        vt_warn_left_out("library", "CUDA is not recorded: %s", problem);
+        return 1;
+    }
+    atexit(end);
+    pthread_atfork(NULL, NULL, forget);
+    return 1;
+}
