@@ -8,7 +8,7 @@ import pytest
 from vtrace.errors import UsageError
 from vtrace.wrappers.launch import choices, device_tools
 
-OURS = "/lib/libvtrace-opencl.so"
+CUDA, OURS = "/lib/libvtrace-cuda.so", "/lib/libvtrace-opencl.so"
 
 
 @pytest.mark.parametrize(
@@ -16,14 +16,31 @@ OURS = "/lib/libvtrace-opencl.so"
     [
         ({}, {}),
         ({"VT_DEVICES": "no"}, {}),
-        ({"VT_DEVICES": "yes"}, {"OPENCL_LAYERS": OURS}),
+        ({"VT_DEVICES": "yes"}, {"CUDA_INJECTION64_PATH": CUDA, "OPENCL_LAYERS": OURS}),
         ({"VT_DEVICES": "OpenCL"}, {"OPENCL_LAYERS": OURS}),
-        ({"VT_DEVICES": "yes", "OPENCL_LAYERS": "/a.so:/b.so"}, {"OPENCL_LAYERS": f"/a.so:/b.so:{OURS}"}),
-        ({"VT_DEVICES": "yes", "OPENCL_LAYERS": f"{OURS}:/a.so"}, {"OPENCL_LAYERS": f"/a.so:{OURS}"}),
+        ({"VT_DEVICES": "opencl", "OPENCL_LAYERS": "/a.so:/b.so"}, {"OPENCL_LAYERS": f"/a.so:/b.so:{OURS}"}),
+        ({"VT_DEVICES": "opencl", "OPENCL_LAYERS": f"{OURS}:/a.so"}, {"OPENCL_LAYERS": f"/a.so:{OURS}"}),
     ],
 )
 def test_variables(environ: dict[str, str], expected: dict[str, str]) -> None:
-    assert device_tools.variables(environ, "/lib") == expected
+    assert device_tools.variables(environ, "/lib") == (expected, [])
+
+
+def test_a_tool_of_the_user_for_cuda() -> None:
+    """CUDA has room for one tool: the user's stays, told in one line."""
+    environ = {"VT_DEVICES": "yes", "CUDA_INJECTION64_PATH": "/nsys.so"}
+    changes, (warning,) = device_tools.variables(environ, "/lib")
+    assert "CUDA_INJECTION64_PATH" not in changes
+    assert warning == "CUDA_INJECTION64_PATH=/nsys.so: the program keeps this tool, so CUDA is not recorded"
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch, has: bool) -> None:
+    """Told to a user who asks for CUDA by name."""
+    monkeypatch.setattr(device_tools, "_has_cuda_driver", lambda: has)
+    _, warnings = device_tools.variables({"VT_DEVICES": "cuda"}, "/lib")
+    told = ["CUDA is not recorded: this machine has no driver (libcuda.so.1)"]
+    assert warnings == ([] if has else told)
 
 
 def test_unknown_kind() -> None:
