@@ -76,6 +76,7 @@ EXPORTED int InitializeInjection(void)
         return 1;
     }
     atexit(end);
+    at_quick_exit(end);
     pthread_atfork(NULL, NULL, forget);
     return 1;
 }

@@ -187,12 +187,31 @@ def test_a_reset(build: Builder, tmp_path: Path) -> None:
     assert seen(calls(trace)[stream]) == expected(5)
 
 
+def test_quick_exit(build: Builder, tmp_path: Path) -> None:
+    trace, _ = recorded(tmp_path, program(build), "quick", "5")
+    (stream,) = streams(trace)
+    assert seen(calls(trace)[stream]) == expected(5)
+
+
 def test_fork(build: Builder, tmp_path: Path) -> None:
     """The child, which cannot use CUDA, does not disturb the parent's recording."""
     trace, done = recorded(tmp_path, program(build), "fork", "3")
     assert done.stdout == "done\n" * 2
     (stream,) = streams(trace)
     assert seen(calls(trace)[stream]) == expected(3)
+
+
+def test_off(build: Builder, tmp_path: Path) -> None:
+    """Without --devices nothing of CUDA is recorded. A tool of the user stays, told in one line."""
+    shown = ("sh", "-c", "echo $CUDA_INJECTION64_PATH")
+    assert vtrace(tmp_path, "run", "--no-unify", *shown).stdout == "\n"
+    assert vtrace(tmp_path, "run", "--no-unify", "--devices", *shown).stdout.endswith("/libvtrace-cuda.so\n")
+    kept = vtrace(tmp_path, "run", "--no-unify", "--devices", *shown, env={"CUDA_INJECTION64_PATH": "/nsys.so"})
+    assert kept.stdout == "/nsys.so\n"
+    assert kept.stderr.count("CUDA_INJECTION64_PATH=/nsys.so: the program keeps this tool") == 1
+    done = vtrace(tmp_path, "run", "-o", "run", program(build), "order", "1", check=False)
+    assert (done.returncode, done.stdout) == (CODE, "done\n")
+    assert not [*tmp_path.glob("run.*")]
 
 
 @pytest.mark.parametrize(

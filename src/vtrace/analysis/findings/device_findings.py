@@ -23,7 +23,8 @@ _WAITS = ("clFinish", "clWaitForEvents", "clEnqueueReadBuffer", "clEnqueueWriteB
           "clEnqueueMapImage", "clEnqueueSVMMemcpy", "clEnqueueSVMMap",
           *(f"{api}{name}" for api in ("cuda", "hip") for name in (
               "DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "Memcpy", "Memcpy2D", "Memset",
-          )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize")  # fmt: skip
+          )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpy", "cuMemcpyHtoD",
+          "cuMemcpyDtoH")  # fmt: skip
 """The calls that may wait for commands."""
 _STARTS = ("clEnqueueNDRangeKernel", "clEnqueueTask", "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
            "cuLaunchKernelEx", "hipLaunchKernel", "hipExtLaunchKernel", "hipModuleLaunchKernel")  # fmt: skip
