@@ -51,19 +51,13 @@ static int has_one(const char *name, const char *const *words)
 
 void vt_cuda_enable_calls(void *subscriber)
 {
-    static const char *const tell[] = {"Get",
-                                       "Query",
-                                       "Peek",
-                                       "CallConfiguration",
-                                       "SetDevice",
-                                       "CtxSetCurrent",
-                                       "CtxPushCurrent",
-                                       "CtxPopCurrent",
-                                       "RegisterF",
-                                       "RegisterVar",
-                                       NULL};
+    static const char *const tell[] = {
+        "Get",         "Query",     "Peek",          "IsCapturing",       "Occupancy",
+        "CaptureMode", "CanAccess", "CtxSetCurrent", "CtxPushCurrent",    "CtxPopCurrent",
+        "SetDevice",   "RegisterF", "RegisterVar",   "CallConfiguration", NULL};
     static const char *const commands[] = {"Launch", "Memcpy", "Memset", "Prefetch", NULL};
     static const char *const wait[] = {"Synchronize", NULL};
+    static const char *const no_wait[] = {"Async", "Graph", NULL};
     static const char *const reset[] = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuCtxDestroy", NULL};
     for (uint32_t domain = VT_CUPTI_DRIVER; domain <= VT_CUPTI_RUNTIME; domain++) {
         for (uint32_t number = 1; number < MOST; number++) {
@@ -72,7 +66,7 @@ void vt_cuda_enable_calls(void *subscriber)
             if (vt_cupti.cuptiGetCallbackName(domain, number, &name) != VT_CUPTI_SUCCESS || !name) continue;
             if (has_one(name, tell)) continue;
             f->is_command = (uint8_t)has_one(name, commands);
-            f->waits = (uint8_t)has_one(name, wait);
+            f->waits = (uint8_t)(has_one(name, wait) || (strstr(name, "Memcpy") && !has_one(name, no_wait)));
             f->resets = (uint8_t)has_one(name, reset);
             f->name = name;
             vt_cupti.cuptiEnableCallback(1, subscriber, domain, number);

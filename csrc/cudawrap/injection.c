@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include "cudawrap.h"
 
+#ifndef VT_VERSION
+#define VT_VERSION "development"
+#endif
 #define EXPORTED __attribute__((visibility("default")))
 #define PERIOD 1000u /* ms after which CUPTI's own thread gives a full buffer back */
 
@@ -73,6 +76,7 @@ EXPORTED int InitializeInjection(void)
         return 1;
     }
     atexit(end);
+    at_quick_exit(end);
     pthread_atfork(NULL, NULL, forget);
     return 1;
 }

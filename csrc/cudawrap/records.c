@@ -5,6 +5,8 @@
 
 #define AT_ONCE 32768u /* activities that are sorted together */
 #define ASK_NS 1000000u /* time between two readings of CUPTI's clock */
+#define READINGS 8u /* the most at one time */
+#define SHORT_NS 1000u /* of a reading without an interruption */
 
 struct timed {
     uint64_t start;
@@ -20,13 +22,17 @@ uint64_t vt_cuda_without_times(void) { return atomic_load(&without_times); }
 void vt_cuda_clock_ask(void)
 {
     static _Atomic uint64_t asked;
-    uint64_t time = 0, last = atomic_load(&asked);
-    const uint64_t before = vt_device_now();
+    uint64_t last = atomic_load(&asked), after = 0;
+    uint64_t before = vt_device_now();
     if (before - last < ASK_NS || !atomic_compare_exchange_strong(&asked, &last, before)) return;
-    const int result = VT_OWN_WORK(vt_cupti.cuptiGetTimestamp(&time));
-    const uint64_t after = vt_device_now();
-    if (result == VT_CUPTI_SUCCESS && time)
+    for (unsigned i = 0; i < READINGS && (!i || after - before > SHORT_NS); i++) {
+        uint64_t time = 0;
+        before = vt_device_now();
+        const int result = VT_OWN_WORK(vt_cupti.cuptiGetTimestamp(&time));
+        after = vt_device_now();
+        if (result != VT_CUPTI_SUCCESS || !time) return;
         vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(before - time), (int64_t)(after - time), after, 1);
+    }
 }
 
 /* ---- Activities ---- */
@@ -44,12 +50,15 @@ static enum vt_device_action copy_action(uint8_t copy)
     }
 }
 
-/* Records an activity. The correlation, the same as of its call, is its number. */
+/* Records an activity. The correlation, the same as of its call, is its number. It does not begin before the call. */
 static void record(struct vt_device_queue *q, struct vt_device_activity a)
 {
     const uint64_t entered = vt_cuda_entered((uint32_t)a.number);
     if (!q || !a.region) return;
-    if (entered) a.queued = entered - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
+    if (entered) {
+        vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(entered - a.start), INT64_MAX / 2, vt_device_now(), 0);
+        a.queued = entered - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
+    }
     vt_device_record(q, &a);
 }
 

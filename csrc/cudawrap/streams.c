@@ -41,6 +41,14 @@ static struct stream *find(uint32_t device, uint32_t context, uint32_t number)
     return NULL;
 }
 
+/* Contexts of a device number their streams alike. */
+static int is_in_use(uint32_t device, uint32_t number)
+{
+    for (const struct stream *s = streams; s; s = s->next)
+        if (s->number == number && s->device == device) return 1;
+    return 0;
+}
+
 static struct stream *add(uint32_t device, uint32_t context, uint32_t number)
 {
     struct stream *s = vt_pages(sizeof *s);
@@ -50,7 +58,10 @@ static struct stream *add(uint32_t device, uint32_t context, uint32_t number)
     s->number = number;
     struct vt_device_queue *q = &s->queue;
     if (number == UINT32_MAX) snprintf(q->name, sizeof q->name, "%s[%u:others]", vt_device_api.name, device);
-    else snprintf(q->name, sizeof q->name, "%s[%u:%u]", vt_device_api.name, device, number);
+    else {
+        const int used = snprintf(q->name, sizeof q->name, "%s[%u:%u]", vt_device_api.name, device, number);
+        if (is_in_use(device, number)) snprintf(q->name + used, sizeof q->name - (size_t)used, " context %u", context);
+    }
     q->device = name_of(device);
     q->clock = &vt_cuda_clock;
     q->begin = vt_cuda_begin;

@@ -6,8 +6,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,24 +15,15 @@ import pytest
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
-from support.oracles.check import STREAMS, check
+from support.oracles.check import check
 from support.readers.archive import Trace
+from support.readers.devices import calls, seen, streams
 from support.tools import PROGRAMS, ROOT, call, unavailable
 
 ROUNDS = 10
 ROUND = {"copy to device": 4096, "scale": None, "copy on device": 2048, "copy to host": 1024}
 """The activities of a round, and their bytes."""
 LAST = {"map": 512, "unmap": None}
-
-
-@dataclass
-class Activity:
-    """A kernel or copy: the event's times, region, and attributes."""
-
-    begin: int
-    end: int
-    name: str
-    values: dict[str, int]
 
 
 def program(build: Builder, *flags: str) -> Path:
@@ -49,29 +39,8 @@ def unified(place: Path, *words: str | Path, code: int = 0, env: dict[str, str] 
     return check(place / "run.trace", complete=code == 0), done.stderr
 
 
-def calls(trace: Trace) -> dict[int, list[Activity]]:
-    """The finished calls of each location."""
-    found: dict[int, list[Activity]] = defaultdict(list)
-    stacks: dict[int, list[tuple[int, dict[str, int]]]] = defaultdict(list)
-    for event in trace.events:
-        if event.kind == "Enter":
-            stacks[event.location].append((event.time, event.more))
-        elif event.kind == "Leave":
-            begin, values = stacks[event.location].pop()
-            found[event.location].append(Activity(begin, event.time, trace.region_of(event).name, values))
-    return dict(found)
-
-
-def streams(trace: Trace) -> dict[int, str]:
-    return {n: location.name for n, location in trace.locations.items() if location.kind in STREAMS}
-
-
 def expected(rounds: int = ROUNDS) -> list[tuple[str, int | None]]:
     return [*ROUND.items()] * rounds + [*LAST.items()]
-
-
-def seen(activities: list[Activity]) -> list[tuple[str, int | None]]:
-    return [(one.name, one.values.get("DEVICE_BYTES")) for one in activities]
 
 
 def test_layouts(build: Builder, tmp_path: Path) -> None:

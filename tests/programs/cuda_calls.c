@@ -147,9 +147,9 @@ static void do_it(const char *how, int n)
     else if (!strcmp(how, "hold")) fake_hold(10), many(n);
     else if (!strcmp(how, "cut")) order(n), fake_cut_record(), order(n);
     else if (!strcmp(how, "streams"))
-        for (int i = 0; i < n; i++) launch((uint32_t)i % 64, 100), wait_for_device();
-    else if (!strcmp(how, "reset"))
-        order(n), fake_call(&(struct fake_call){"cudaDeviceReset", .n = 0}), raise(SIGKILL);
+        for (int i = 0; i < n; i++) launch((uint32_t)i, 100), wait_for_device();
+    else if (!strcmp(how, "quick")) order(n), quick_exit(3);
+    else if (!strcmp(how, "reset")) order(n), fake_call(&(struct fake_call){"cudaDeviceReset", .n = 0}), raise(SIGKILL);
     else if (!strcmp(how, "kill") || !strcmp(how, "abort")) {
         order(n);
         sleep(1); /* the next call that waits flushes */

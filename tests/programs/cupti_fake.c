@@ -15,7 +15,7 @@ enum { KERNEL = 208, COPY = 96, PEER = 96, SET = 88, DEVICE = 184 };
 #else
 enum { KERNEL = 248, COPY = 112, PEER = 96, SET = 104, DEVICE = 192 };
 #endif
-enum { LOST_RECORD = 4096, PENDING = 1 << 18, STREAMS = 64, DEVICES = 4 };
+enum { LOST_RECORD = 4096, PENDING = 1 << 18, STREAMS = 512, DEVICES = 4 };
 
 struct call_data {
     uint32_t site;

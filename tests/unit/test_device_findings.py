@@ -87,6 +87,17 @@ def test_many_small_kernels(tmp_path: Path) -> None:
     assert "small_kernels" not in findings(archive(tmp_path / "longer", host, longer))
 
 
+def test_copies_that_kernels_could_hide(tmp_path: Path) -> None:
+    """Copies run alone for 300 of their 400 ns, and kernels for 150 of their 250 ns."""
+    host = call(0, 1000, MAIN)
+    copies, kernels = call(100, 500, COPY), [*call(400, 500, KERNEL), *call(600, 750, KERNEL)]
+    found = findings(archive(tmp_path, host, copies, kernels))["copies_alone"]
+    assert found.loss_ns == 150
+    assert found.text == "devices copy 300 ns while none of their kernels runs; kernels could hide 150 ns of it"
+    assert "copies_alone" not in findings(archive(tmp_path / "hidden", host, copies, call(50, 600, KERNEL)))
+    assert "copies_alone" not in findings(archive(tmp_path / "copies", host, copies))
+
+
 @pytest.mark.parametrize("creator", [0, UNDEFINED])
 def test_devices_are_no_processes(tmp_path: Path, creator: int) -> None:
     """A device belongs to the process that uses it, or to the only process (rocprofv3 states none)."""

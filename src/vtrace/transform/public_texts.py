@@ -37,7 +37,7 @@ _WORDS = {
     "sampling": "CPU time|elapsed time",
     "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory"
     r"|(Thread \d+ \()?OMP thread \d+(:\d+| or \d+)*( or others)?( of Thread \d+)?\)?"
-    r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others)\]( lane \d+| \d+)?",
+    r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others)\]( context \d+)?( lane \d+| \d+)?",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
     "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
     r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"

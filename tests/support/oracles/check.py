@@ -13,6 +13,7 @@ from support.readers.archive import Event, Trace, read
 
 STREAMS = ("GPU", "ACCELERATOR_STREAM")
 """The names of the type of a device's streams, in OTF2 2 and 3."""
+STREAM_NAMES = ("OpenCL[", "CUDA[")
 
 
 def check(archive: Path, complete: bool = True) -> Trace:
@@ -56,14 +57,14 @@ def _check_definitions(trace: Trace) -> None:
         assert location.declared == read_counts[location.id], f"{location} but {read_counts[location.id]} events"
         is_stream = location.kind in STREAMS
         assert is_stream or location.kind == ("METRIC" if location.name == "Memory" else "CPU_THREAD")
-        assert is_stream == location.name.startswith("OpenCL[")
+        assert is_stream == location.name.startswith(STREAM_NAMES)
         assert location.group
         assert location.host
         groups[location.process, location.group].append(location.name)
         if is_stream:  # a device has streams only, and belongs to a process
             assert trace.creators[location.process] != location.process
     for group, names in groups.items():
-        assert names[0] == "Master thread" or all(name.startswith("OpenCL[") for name in names), f"{group}: {names}"
+        assert names[0] == "Master thread" or all(name.startswith(STREAM_NAMES) for name in names), f"{group}: {names}"
         assert len(set(names)) == len(names), f"{group}: {names}"
     if "VTRACE::EVENTS" in trace.properties:
         assert json.loads(trace.properties["VTRACE::EVENTS"]) == trace.kinds()

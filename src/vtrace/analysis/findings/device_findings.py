@@ -21,7 +21,8 @@ _PARADIGMS = ("OPENCL", "CUDA", "HIP")
 _WAITS = ("clFinish", "clWaitForEvents",
           *(f"{api}{name}" for api in ("cuda", "hip") for name in (
               "DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "Memcpy", "Memcpy2D", "Memset",
-          )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize")  # fmt: skip
+          )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpy", "cuMemcpyHtoD",
+          "cuMemcpyDtoH")  # fmt: skip
 """The calls that wait for commands."""
 _MAY_WAIT = ("clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueMapBuffer", "clEnqueueReadBufferRect",
              "clEnqueueWriteBufferRect", "clEnqueueReadImage", "clEnqueueWriteImage", "clEnqueueMapImage",

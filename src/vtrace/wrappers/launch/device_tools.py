@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from vtrace.errors import UsageError
 from vtrace.settings_file import NO, YES
+from vtrace.wrappers.launch import program as programs
 
 SETTING = "VT_DEVICES"
 KINDS = {"cuda": ("CUDA_INJECTION64_PATH", "libvtrace-cuda.so"), "opencl": ("OPENCL_LAYERS", "libvtrace-opencl.so")}
@@ -16,6 +17,7 @@ KINDS = {"cuda": ("CUDA_INJECTION64_PATH", "libvtrace-cuda.so"), "opencl": ("OPE
 _LISTS = ("opencl",)
 """The kinds whose variable takes several libraries."""
 _CUDA_DRIVER = "libcuda.so.1"
+"""CUDA's runtime library, also the static one, contains this name."""
 
 
 def _kinds(text: str) -> list[str]:
@@ -31,13 +33,12 @@ def _kinds(text: str) -> list[str]:
     return words
 
 
-def variables(environ: Mapping[str, str], directory: str) -> tuple[dict[str, str], list[str]]:
+def variables(environ: Mapping[str, str], directory: str, files: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """The variables to set, and warnings. The user's layers of OpenCL stay, and see the calls first; CUDA has room for
-    one tool, and the user's stays. Raises UsageError."""
+    one tool, and the user's stays. files: the program and its libraries. Raises UsageError."""
     changes = {}
     warnings = []
-    kinds = _kinds(environ.get(SETTING, ""))
-    for kind in kinds:
+    for kind in _kinds(environ.get(SETTING, "")):
         variable, library = KINDS[kind]
         path = os.path.join(directory, library)
         given = environ.get(variable, "")
@@ -47,10 +48,15 @@ def variables(environ: Mapping[str, str], directory: str) -> tuple[dict[str, str
             warnings.append(f"{variable}={given}: the program keeps this tool, so {kind.upper()} is not recorded")
         else:
             changes[variable] = path
-    is_asked = environ.get(SETTING, "").lower() not in YES
-    if is_asked and KINDS["cuda"][0] in changes and not _has_cuda_driver():
+    if KINDS["cuda"][0] in changes and _wants_cuda(environ, files) and not _has_cuda_driver():
         warnings.append(f"CUDA is not recorded: this machine has no driver ({_CUDA_DRIVER})")
     return changes, warnings
+
+
+def _wants_cuda(environ: Mapping[str, str], files: Iterable[str]) -> bool:
+    """The user names CUDA, or the program has its runtime library."""
+    is_named = environ.get(SETTING, "").lower() not in YES
+    return is_named or any(programs.holds(path, _CUDA_DRIVER.encode()) for path in files)
 
 
 def _has_cuda_driver() -> bool:

@@ -450,7 +450,8 @@ def _set_tools(made: Plan, program: Program, loaded: programs.Loaded, environ: M
     """Sets the variables for annotations and devices. Returns True if devices are to be recorded."""
     files = [program.executable, *(path for path in loaded.libraries.values() if path and "okkos" in path)]
     changes, warnings = annotation_tools.variables(environ, LIB, files)
-    devices, device_warnings = device_tools.variables(environ, LIB)
+    files = [program.executable, *(path for path in loaded.libraries.values() if path and "cudart" in path)]
+    devices, device_warnings = device_tools.variables(environ, LIB, files)
     made.changes |= changes | devices
     made.warnings += [*warnings, *device_warnings]
     return bool(devices)
