@@ -47,7 +47,8 @@ TESTS = {
     "csrc/core": "unit/test_core unit/test_format unit/test_settings_table integration/test_settings "
     "integration/test_start_stop integration/test_windows integration/test_threads integration/test_filter "
     "integration/test_ring integration/test_limits integration/test_max_size integration/test_signals "
-    "integration/test_processes integration/test_disk integration/test_safety integration/test_matrix",
+    "integration/test_processes integration/test_disk integration/test_safety integration/test_left_calls "
+    "integration/test_matrix",
     "csrc/otf2_writer": "unit/test_kernel* unit/test_repair_steps unit/test_schema unit/test_unify_heap "
     "unit/test_unify_repair unit/test_unify_rma_windows unit/test_unify_run unit/test_sample_contexts "
     "integration/test_salvage integration/test_lost integration/test_recorded_runs integration/test_matrix",
