@@ -13,10 +13,10 @@ wheel's has no Fortran binding, so that changes of fortran.c do not count.
 
 The files of tests run until one fails; a time-out is a failure, too:
 1. those that import the Python module or name the C file,
-2. those that TESTS gives for the area.
-Within both, files whose name has a word of the source's name run first, then unit tests, then those that took less
-time. After a failure that file runs once without any change; a file that fails then, too, does not count
-(DIR/times.jsonl). --all runs for the survivors so far all files of `make test`, which takes long.
+2. those that TESTS gives for the area, or whose name has a word of the source's name.
+Within both, files with such a word run first, then unit tests, then those that took less time. After a failure that
+file runs once without any change; a file that fails then, too, does not count (DIR/times.jsonl). --all runs for the
+survivors so far all files of `make test`, which takes long.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ TESTS = {
     "csrc/core": "unit/test_core unit/test_format unit/test_settings_table integration/test_settings "
     "integration/test_start_stop integration/test_windows integration/test_threads integration/test_filter "
     "integration/test_ring integration/test_limits integration/test_max_size integration/test_signals "
-    "integration/test_processes integration/test_disk integration/test_safety integration/test_matrix",
+    "integration/test_processes integration/test_disk integration/test_safety integration/test_left_calls "
+    "integration/test_budget integration/test_keep integration/test_profile_only integration/test_matrix",
     "csrc/otf2_writer": "unit/test_kernel* unit/test_repair_steps unit/test_schema unit/test_unify_heap "
     "unit/test_unify_repair unit/test_unify_rma_windows unit/test_unify_run unit/test_sample_contexts "
     "integration/test_salvage integration/test_lost integration/test_recorded_runs integration/test_matrix",
@@ -369,12 +370,15 @@ def concerned(root: Path, path: str, times: dict[str, float]) -> list[str]:
     table = [file for pattern in TESTS[area(path)].split() for file in sorted(tests.glob(f"{pattern}.py"))]
     words = {word.rstrip("s") for word in source.stem.split("_")}
 
+    def shares(file: Path) -> bool:
+        return bool(words & {word.rstrip("s") for word in file.stem.split("_")[1:]})
+
     def rank(file: Path) -> tuple[bool, bool, bool, float]:
         name = str(file.relative_to(root))
-        shares = bool(words & {word.rstrip("s") for word in file.stem.split("_")})
-        return file not in named, not shares, file.parent.name != "unit", times.get(name, 1e3)
+        return file not in named, not shares(file), file.parent.name != "unit", times.get(name, 1e3)
 
-    return [str(file.relative_to(root)) for file in sorted(dict.fromkeys([*named, *table]), key=rank)]
+    alike = [file for file in sorted(tests.glob("*/test_*.py")) if shares(file)]
+    return [str(file.relative_to(root)) for file in sorted(dict.fromkeys([*named, *table, *alike]), key=rank)]
 
 
 def tried(copy: Copy, mutant: Mutant) -> dict[str, object]:

@@ -174,8 +174,10 @@ def test_wrong_anchors(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "b/traces.otf2").write_bytes(content)
     with pytest.raises(VtraceError, match=r"traces\.otf2"):
         vtrace.open(tmp_path / "b")
-    with pytest.raises(VtraceError, match="no such archive"):
-        vtrace.open(tmp_path / "none")
+    for name, others in (("more.trace", "there is more.trace"), ("most.trace", "there are more.trace, most.trace")):
+        (tmp_path / name).mkdir()
+        with pytest.raises(VtraceError, match=rf"no such archive.* \({others}\)"):
+            vtrace.open(tmp_path / "none")
 
 
 def test_frames(tmp_path: Path) -> None:

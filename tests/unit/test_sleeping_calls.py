@@ -13,6 +13,7 @@ import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.diagnosed import asleep as slept
+from vtrace.analysis.call_sites import Site, site_of, sites_of
 from vtrace.analysis.findings.sleeping_calls import lock_call, longer_sleep, sleeping_call, with_python
 from vtrace.analysis.processor_waits import BlockedTimes
 from vtrace.analysis.selection import Selection
@@ -26,6 +27,13 @@ TIMED = LOCK.replace("sem_wait@", "sem_clockwait@")
 GIL = "pthread_cond_timedwait@nptl/w.c:6 <- take_gil@/b/Python/condvar.h:73 <- thread_run@/b/Modules/_threadmodule.c:1"
 SHARED = LOCK.replace("_threadmodule.c", "_multiprocessing/semaphore.c")
 LOST = "python [unknown Python function]@:0 <- pymain_run_python@/b/Modules/main.c:3"
+
+
+def test_the_calls_of_the_program() -> None:
+    """Calls without a line count, those of libraries, headers of C++ and code without a name do not."""
+    others = "futex@libc.so.6+0x9 <- [heat+0x5]@heat+0x5 <- push@/usr/include/c++/12/x.h:3 <- "
+    assert sites_of(f"{others}work@heat+0x12 <- main@/a/heat.c:9") == [Site("work", ""), Site("main", "/a/heat.c:9")]
+    assert site_of(others) is None
 
 
 @pytest.mark.parametrize(
