@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.shared_scan import ask
+from vtrace.timeline.run_answers import RunAnswers
 
 if TYPE_CHECKING:
     from vtrace.analysis.question import AnyQuestion
@@ -24,7 +25,7 @@ class Prepared:
 
     def __init__(self, trace: Source, sums: WindowSums | None = None) -> None:
         """sums: answers questions without a pass."""
-        self.trace, self._sums = trace, sums
+        self.trace, self._sums, self._run = trace, sums, RunAnswers(trace, sums)
         self._known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._answers: dict[AnyQuestion, Any] = {}
         self._all_within = True
@@ -74,6 +75,8 @@ class Prepared:
         whole = self._widest(selection)
         known = [self._known.get((type(question), whole)) for question in questions]
         missing = [question for question, other in zip(questions, known, strict=True) if other is None]
+        if len(missing) == len(questions) and (found := self._run.answers(questions, selection)) is not None:
+            return found
         if missing:
             ask(self.trace, missing, selection)
         return [

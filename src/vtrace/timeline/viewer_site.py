@@ -90,7 +90,10 @@ class ShownTrace:
         self.off_core = OffCore(self.trace)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace, self.tiles)
-        self.panels = PanelData(self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
+        self.panels = PanelData(
+            self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known,
+            messages=None if large else self.data.messages,
+        )  # fmt: skip
 
     @contextmanager
     def together(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vtrace.analysis.questions.profile import NUMBERS, CallTree, Profile
+from vtrace.analysis.questions.profile import NUMBERS, CallTree, Profile, pruned
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.scan import CALLS
 from vtrace.analysis.selection import Selection
@@ -67,7 +67,7 @@ class WindowSums:
     def answer(self, question: AnyQuestion, selection: Selection) -> Any:
         """The answer to a question; deviations are 0. Raises FormatError."""
         numbers = self._numbers(selection)
-        return _by_region(self._tree, numbers) if isinstance(question, Profile) else (self._tree, numbers)
+        return _by_region(self._tree, numbers) if isinstance(question, Profile) else pruned(self._tree, numbers)
 
     def _numbers(self, selection: Selection) -> Table:
         locations, (start, stop) = np.array(selection.all_rows(self._trace), np.int64), selection.bounds
