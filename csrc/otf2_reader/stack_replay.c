@@ -20,6 +20,10 @@ struct batch_replay {
     } *children; /* hash of (parent, region) to paths */
     uint64_t mask;
     uint64_t paths_room, slices_room, slice_details_room, spans_room, nodes_room;
+    uint64_t parts_room, crossings_room, began_room;
+    uint64_t part;        /* borders so far */
+    uint64_t kept;        /* outermost calls that began before the last border */
+    int64_t *began;       /* their true begins: their enter is that border */
     int64_t now;          /* time of the previous event */
     int64_t flush_stop;   /* end of the flush that is now the innermost call */
     uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
@@ -283,6 +287,46 @@ static inline int enter(struct batch_replay *r, int64_t t, uint32_t region, uint
     return push(r, t, region, site, known);
 }
 
+/* Returns 1 if neither calls nor times are in the sums of a call path. */
+static inline int is_fresh(const struct vt_stats *s) { return !s->calls && !s->total; }
+
+/* Adds the time of the innermost call f, whose depth is `depth`, from its enter to t, to its caller and without a call
+   to its path. */
+static void add_piece(struct batch_replay *r, struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
+{
+    struct vt_replay *o = &r->out;
+    struct vt_stats *s = &o->path_stats[f->node];
+    const int64_t time = t - f->enter;
+    if (!time) return;
+    if (is_fresh(s)) o->touched_paths[o->ntouched_paths++] = f->node;
+    s->total = sum_of(s->total, time);
+    s->exclusive = sum_of(s->exclusive, sum_of(time, -f->inside));
+    if (!depth || f[-1].node != f->node) s->inclusive = sum_of(s->inclusive, time);
+    if (depth) f[-1].inside = sum_of(f[-1].inside, time);
+}
+
+/* Ends the innermost call f, which began before the last border, after o->depth calls around it. */
+static __attribute__((noinline, cold)) int pop_kept(struct batch_replay *r, struct vt_checkpoint_call *f, int64_t t)
+{
+    struct vt_replay *o = &r->out;
+    const int64_t began = r->began[o->depth], time = t - f->enter;
+    const uint64_t calls = r->repeats;
+    r->kept = o->depth;
+    if (r->part > 1 || !o->from_border) {
+        add_piece(r, f, o->depth, t);
+        if (!VT_ROOM(o->crossings, o->ncrossings + 1, &r->crossings_room)) return 0;
+        o->crossings[o->ncrossings++] = (struct vt_crossing){began, t, f->node, (uint32_t)calls};
+        return 1;
+    }
+    const uint64_t share =
+        calls > 1 && time < t - began ? (uint64_t)((wide)calls * (wide)time / (wide)(t - began)) : calls;
+    struct vt_stats *s = &o->path_stats[f->node];
+    if (is_fresh(s)) o->touched_paths[o->ntouched_paths++] = f->node;
+    count_calls(share ? share : 1, s, time, sum_of(time, -f->inside), !o->depth || f[-1].node != f->node);
+    if (o->depth) f[-1].inside = sum_of(f[-1].inside, time);
+    return 1;
+}
+
 /* Ends the innermost call. */
 static inline int pop(struct batch_replay *r, int64_t t)
 {
@@ -290,6 +334,7 @@ static inline int pop(struct batch_replay *r, int64_t t)
     struct vt_checkpoint_call *f = &r->out.stack[--r->out.depth];
     int outermost = !--r->open[f->region];
     mark(r, f->region, -1);
+    if (__builtin_expect(r->out.depth < r->kept, 0)) return pop_kept(r, f, t);
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin, own;
     if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
     if (f->enter > o->to || t < o->from) return 1; /* outside of from and to */
@@ -308,7 +353,7 @@ static inline int pop(struct batch_replay *r, int64_t t)
     if (is_runtime(r, f->region)) o->runtime = sum_of(o->runtime, own);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
     if (o->want_path_stats && (o->site_of ? f->node : o->want_paths)) {
-        if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
+        if (is_fresh(&o->path_stats[f->node])) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path also stands for the calls made from it: only the outermost call adds its time. */
         int same = r->out.depth && f[-1].node == f->node;
         int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites omits flushes */
@@ -490,7 +535,7 @@ static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call
     int64_t own;
     if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
     struct vt_stats *stats = &r->out.path_stats[f->node];
-    if (!stats->calls) r->out.touched_paths[r->out.ntouched_paths++] = f->node;
+    if (is_fresh(stats)) r->out.touched_paths[r->out.ntouched_paths++] = f->node;
     count(stats, time, own, !depth || f[-1].node != f->node);
     mark(r, f->region, -1);
     if (__builtin_expect(is_runtime(r, f->region), 0)) r->out.runtime = sum_of(r->out.runtime, own);
@@ -512,9 +557,10 @@ static inline void add_slice(struct vt_replay *o, const struct vt_checkpoint_cal
     o->slices[o->nslices++] = (struct vt_slice){f->enter, t, f->region, (uint32_t)depth, f->node, 1};
 }
 
-/* Follows the events of a replay of the call tree from row i on, as follow_calls does, also in regions with marks, and
-   the events that are no calls. */
-static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
+/* Follows the events of a replay of the call tree from row i on, before row `stop`, as follow_calls does, also in
+   regions with marks, and the events that are no calls. */
+static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i,
+                            uint64_t stop)
 {
     struct vt_replay *o = &r->out;
     struct vt_checkpoint_call *const stack = o->stack;
@@ -522,13 +568,13 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
     const uint8_t *const kinds = b->kind;
     const int64_t *const times = b->time;
     uint32_t *const nodes = o->want_nodes ? o->nodes : NULL;
-    const uint64_t count = b->count, room = r->frames_max, known = r->known, before = o->events + 1;
+    const uint64_t room = r->frames_max, known = r->known, before = o->events + 1, kept = r->kept;
     const int details = o->want_slice_details != 0;
-    uint64_t next = next_rest(rest, count), depth = o->depth, deepest = o->deepest;
+    uint64_t next = next_rest(rest, b->count), depth = o->depth, deepest = o->deepest;
     uint64_t counted = depth; /* calls on the stack that `open` has: most calls end before it must have them */
     uint32_t node = depth ? stack[depth - 1].node : 0;
     if (r->flushing) return i;
-    for (; i < count; i++) {
+    for (; i < stop; i++) {
         const uint32_t region = refs[i], kind = kinds[i];
         if (kind == VT_READ_Enter || kind == VT_READ_Leave) {
             if (i == next || region >= known) break;
@@ -540,7 +586,7 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
                 if (depth > deepest) deepest = depth;
                 mark(r, region, 1);
             } else {
-                if (!depth || stack[depth - 1].region != region) break;
+                if (depth <= kept || stack[depth - 1].region != region) break;
                 const int is_slice = of_slices(o, region);
                 if (is_slice && (details || o->nslices >= r->slices_room)) break;
                 if (--depth < counted) r->open[stack[--counted].region]--;
@@ -552,7 +598,7 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
         else if (i == next) {
             o->depth = depth;
             place(r, rest, i);
-            next = next_rest(rest, count);
+            next = next_rest(rest, b->count);
         }
         if (nodes) nodes[i] = node;
     }
@@ -560,6 +606,63 @@ static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, st
     o->depth = depth;
     o->deepest = deepest;
     return i;
+}
+
+/* ---- Parts of time ---- */
+
+/* Returns the first row from i on that is not before the next border. */
+static uint64_t row_of_border(const struct batch_replay *r, const struct vt_batch *b, uint64_t i)
+{
+    uint64_t last = b->count;
+    if (r->part >= r->out.nborders) return last;
+    while (i < last) {
+        const uint64_t middle = i + (last - i) / 2;
+        if (b->time[middle] < r->out.borders[r->part]) i = middle + 1;
+        else last = middle;
+    }
+    return last;
+}
+
+/* Moves the sums of the call paths to the parts. Returns 0 if there is no memory. */
+static int keep_part(struct batch_replay *r)
+{
+    struct vt_replay *o = &r->out;
+    if (!VT_ROOM(o->parts, o->nparts + o->ntouched_paths, &r->parts_room)) return 0;
+    for (uint64_t i = 0; i < o->ntouched_paths; i++) {
+        const uint32_t path = o->touched_paths[i];
+        struct vt_stats *s = &o->path_stats[path];
+        o->parts[o->nparts++] = (struct vt_path_part){s->calls, s->joined, s->inclusive, s->exclusive,     s->total,
+                                                      s->min,   s->max,    path,         (uint32_t)r->part};
+        memset(s, 0, sizeof *s);
+    }
+    o->ntouched_paths = 0;
+    return 1;
+}
+
+/* Ends a part at its border: the open calls go on there as if they had just begun. Returns 0 if there is no memory. */
+static int cut(struct batch_replay *r)
+{
+    struct vt_replay *o = &r->out;
+    const int64_t border = o->borders[r->part];
+    if (r->flushing && r->flush_stop < border && !end_flush(r, border)) return 0;
+    if (!VT_ROOM(r->began, o->depth, &r->began_room)) return 0;
+    for (uint64_t i = o->depth; i--;) {
+        if (i >= r->kept) r->began[i] = o->stack[i].enter;
+        add_piece(r, &o->stack[i], i, border);
+    }
+    for (uint64_t i = 0; i < o->depth; i++) o->stack[i].enter = border, o->stack[i].inside = 0;
+    if (!keep_part(r)) return 0;
+    r->kept = o->depth;
+    r->part++;
+    return 1;
+}
+
+VT_EXPORT int vt_replay_cut(struct vt_replay *out, int64_t ns)
+{
+    struct batch_replay *r = (struct batch_replay *)out;
+    while (r->part < out->nborders && out->borders[r->part] <= ns)
+        if (!cut(r)) return VT_READ_NO_MEMORY;
+    return VT_READ_OK;
 }
 
 /* ---- Functions for Python ---- */
@@ -576,13 +679,19 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     uint64_t checkpoint = out->want_checkpoints ? out->checkpoints->next : UINT64_MAX;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     const int plain = is_plain(out), tree = is_tree(out);
+    uint64_t border = row_of_border(r, b, 0);
     for (uint64_t i = 0; i < b->count; i++) {
         if (plain) {
             const uint64_t stop = next_rest(&rest, b->count), last = out->events + 2;
             i = follow_calls(r, b, i, checkpoint >= last + stop ? stop : checkpoint > last ? checkpoint - last : 0);
             if (i == b->count) break;
         }
-        if (tree && (i = follow_tree(r, b, &rest, i)) == b->count) break;
+        if (tree && (i = follow_tree(r, b, &rest, i, border)) == b->count) break;
+        if (__builtin_expect(i == border, 0)) {
+            if (vt_replay_cut(out, b->time[i])) return VT_READ_NO_MEMORY;
+            border = row_of_border(r, b, i--);
+            continue;
+        }
         int64_t t = b->time[i];
         int fine = 1, more = has_rest(&rest, i);
         const struct vt_detail *detail = rest.detail;
@@ -643,11 +752,14 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
     if (r->flushing) {
         if (ns < r->flush_stop) ns = r->flush_stop;
         if (out->last < r->flush_stop) out->last = r->flush_stop;
-        fine = end_flush(r, ns);
     }
+    if (ns > out->to) ns = out->to;
+    if (vt_replay_cut(out, ns)) return VT_READ_NO_MEMORY;
+    if (r->flushing) fine = end_flush(r, ns);
     out->closed += r->out.depth;
     if (out->events) pass(r, ns);
     while (fine && r->out.depth) fine = pop(r, ns);
+    if (out->nborders) fine = fine && keep_part(r);
     for (uint64_t i = 0; i < out->ntouched; i++) spread(&out->regions[out->touched[i]]);
     for (uint64_t i = 0; i < out->ntouched_paths; i++) spread(&out->path_stats[out->touched_paths[i]]);
     return fine ? VT_READ_OK : VT_READ_NO_MEMORY;
@@ -668,6 +780,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     out->first = out->last = r->now = 0;
     vt_checkpoints_begin(out->checkpoints);
     r->flushing = 0;
+    r->part = r->kept = out->nparts = out->ncrossings = 0;
     out->begun = INT64_MIN;
     out->ended = INT64_MAX;
 }
@@ -729,7 +842,7 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
     vt_checkpoints_free(out->checkpoints);
     void *all[] = {out->regions, out->touched,       out->paths, out->path_stats, out->touched_paths,
                    out->slices,  out->slice_details, out->spans, out->nodes,      out->stack,
-                   r->open,      r->children};
+                   out->parts,   out->crossings,     r->open,    r->children,     r->began};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

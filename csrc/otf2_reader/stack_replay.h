@@ -67,6 +67,20 @@ struct vt_path {
     uint32_t parent, region;
 };
 
+/* The calls of a call path in a part of the time. Times in ns. calls, joined, min and max: of the calls that begin and
+   end in the part; the others: of all calls, as far as they are in the part. */
+struct vt_path_part {
+    uint64_t calls, joined;
+    int64_t inclusive, exclusive, total, min, max;
+    uint32_t path, part; /* part: the number of borders before it */
+};
+
+/* A call that began before the last border before its end. */
+struct vt_crossing {
+    int64_t begin, end;
+    uint32_t path, calls; /* calls: as of vt_slice */
+};
+
 /* The role of a region in a report of call sites. Only calls between the end of the first VT_SITE_BEGIN and the start
    of the first VT_SITE_END count; without these, from the start or to the end of the location. */
 #define VT_SITE_KINDS(X) X(NONE, 0) X(CALL, 1) X(BEGIN, 2) X(END, 3)
@@ -119,6 +133,9 @@ struct vt_replay {
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below its caller's region */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
+    const int64_t *borders; /* rising times that divide the time into parts, for sums of call paths of the whole */
+    uint64_t nborders; /* location; 0: no parts */
+    uint64_t from_border; /* the location counts from the first border on: calls that are open there begin there */
     const uint32_t *node_of; /* the call path of each event of the next batch, VT_NONE: from the stack; NULL: all from
                                 the stack */
     const uint8_t *mark_of; /* bits of each region, for the details of events in its calls; NULL: none */
@@ -133,13 +150,15 @@ struct vt_replay {
     struct vt_stats *path_stats;
     struct vt_path *paths;
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
+    struct vt_path_part *parts; /* of the parts that have ended, in place of path_stats */
+    struct vt_crossing *crossings;
     struct vt_slice *slices; /* slices of the last batch */
     struct vt_slice_detail *slice_details; /* details of the same calls */
     struct vt_checkpoints *checkpoints; /* checkpoints of the location, until vt_replay_drop_checkpoints */
     struct vt_checkpoint_call *stack; /* the calls that are open now, the outermost first */
     struct vt_span *spans; /* spans of the last batch, or of the location's end */
     uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside all calls */
-    uint64_t ntouched, ntouched_paths, npaths, nslices, nspans, depth;
+    uint64_t ntouched, ntouched_paths, npaths, nparts, ncrossings, nslices, nspans, depth;
     uint64_t stray; /* leaves without an enter, ignored */
     uint64_t closed; /* regions that were open at the end */
     int64_t first, last; /* times of the first and last event */
@@ -164,6 +183,9 @@ VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *r, uint64_t n, uint6
 VT_EXPORT int vt_replay_batch(struct vt_replay *r, struct vt_batch *b);
 /* Ends a flush that ends before ns, after the last event before ns. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_until(struct vt_replay *r, int64_t ns);
+/* Ends the parts up to all borders that are not after ns, after the last event before ns. Returns VT_READ_OK or
+   VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_replay_cut(struct vt_replay *r, int64_t ns);
 /* Ends the location at ns: calls that are still open end at ns. */
 VT_EXPORT int vt_replay_end(struct vt_replay *r, int64_t ns);
 

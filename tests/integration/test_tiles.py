@@ -36,7 +36,7 @@ from vtrace.console import QUIET, Console
 from vtrace.errors import FormatError
 from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.sidecar import sidecar
-from vtrace.io.sidecar.tile_file import COLUMN, DATA, TileFile
+from vtrace.io.sidecar.tile_file import BESIDE, COLUMN, DATA, TileFile
 from vtrace.timeline.group_tiles import row_groups, summed
 from vtrace.timeline.tile_cache import tiles_of
 from vtrace.timeline.tile_pass import WrittenTiles
@@ -307,7 +307,7 @@ def tiles_made(archive: Path) -> dict[str, bytes]:
 def check_made(archive: Path) -> None:
     """The tiles beside the archive are those that vtrace view would write."""
     made = tiles_made(archive)
-    assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands", "tiles.counters", "tiles.samples"}
+    assert set(made) == {"tiles", DATA, *(name for name, _ in BESIDE.values())}
     for file in made:
         os.remove(archive / sidecar.FOLDER / file)
     opened(vtrace.open(archive))

@@ -15,7 +15,9 @@ from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.reader_abi import (
     CHECKPOINT,
     CHECKPOINT_CALL,
+    CROSSING,
     PATH,
+    PATH_PART,
     SLICE,
     SLICE_DETAIL,
     STATS,
@@ -95,8 +97,36 @@ class Replay:
         if len(self._contexts):
             self._plain_calls(batch)
         self.fields.node_of = None if self._nodes is None else self._nodes.ctypes.data
+        self.follow(batch)
+
+    def follow(self, batch: BatchBuffer) -> None:
+        """Follows the calls of a batch that another replay has followed."""
         if self._library.vt_replay_batch(self._pointer, batch.address):
             raise MemoryError
+
+    def divide(self, borders: Array, *, from_border: bool) -> None:
+        """Sums call paths by the parts of time between borders (ns, ascending); see vt_replay."""
+        self._borders = np.ascontiguousarray(borders, np.int64)
+        self.fields.borders, self.fields.nborders = self._borders.ctypes.data, len(self._borders)
+        self.fields.from_border = from_border
+
+    def add_paths(self, paths: Array) -> None:
+        """Gives call paths (PATH, parents first) the numbers from 1 on, before the first location."""
+        if self._library.vt_replay_add_paths(self._pointer, paths.ctypes.data, len(paths)):
+            raise MemoryError
+
+    def cut(self, ns: int) -> None:
+        """Ends the parts up to the borders that are not after ns, after the last event before ns."""
+        if self._library.vt_replay_cut(self._pointer, ns):
+            raise MemoryError
+
+    def parts(self) -> Array:
+        """The sums of the parts that have ended: PATH_PART, a copy."""
+        return view(self.fields.parts, self.fields.nparts, PATH_PART).copy()
+
+    def crossings(self) -> Array:
+        """The calls that crossed a border and have ended: CROSSING, a copy."""
+        return view(self.fields.crossings, self.fields.ncrossings, CROSSING).copy()
 
     def _plain_calls(self, batch: BatchBuffer) -> None:
         """Turns calls that name a calling context into calls of the context's region, on the context's call path."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _FEW = 4000
 """With fewer events per location, threads would mostly wait for each other in the interpreter."""
-_CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
+CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
+"""The kinds of events that change the stack."""
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Scanning:
         self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
         if self._replays:
-            self.kinds |= _CALLS
+            self.kinds |= CALLS
         self.attributes = any(question.attributes for question in questions)
         for question in questions:
             question.begin(trace, *bounds)

@@ -53,10 +53,10 @@ def band_table(found: Table) -> SidecarTable:
 def bands_of(tiles: TileFile, start: int, stop: int) -> Table:
     """The bands that touch [start, stop) (ns): COLUMNS, ascending by begin. Empty if the archive has more than MOST
     operations; the note left_out then is their number."""
-    columns = tiles.bands.columns
+    columns = tiles.tables["bands"].columns
     last = int(np.searchsorted(columns["begin"], stop))
     rows = np.flatnonzero(columns["end"][:last] >= start)
-    left_out = int(tiles.bands.names["left out"][0])
+    left_out = int(tiles.tables["bands"].names["left out"][0])
     return Table({name: columns[name][rows] for name in COLUMNS}, left_out=left_out)
 
 

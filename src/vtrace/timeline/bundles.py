@@ -60,7 +60,7 @@ def bundle_table(found: Table) -> SidecarTable:
 
 def bundles_of(trace: Source, tiles: TileFile, start: int, stop: int) -> Table:
     """The bundles of the bins that touch [start, stop), ns: begin, end (of the bin), sender, receiver, count, bytes."""
-    columns, level = tiles.bundles.columns, bundle_level(trace)
+    columns, level = tiles.tables["bundles"].columns, bundle_level(trace)
     first, last = np.searchsorted(columns["bin"], [max(start, 0) >> level, (max(stop - 1, 0) >> level) + 1])
     found = {name: column[first:last].astype(np.int64) for name, column in columns.items()}
     begin = found.pop("bin") << level

@@ -55,7 +55,7 @@ def counter_table(found: Table | None) -> SidecarTable:
 def counter_bins(trace: Source, tiles: TileFile, metrics: Array, locations: Array) -> Table:
     """The bins of counters (rows of trace.metric_members) that have a value, of these locations: location, metric,
     begin, end (ns), count (of values), low, mean, high, last; ascending by location and begin."""
-    columns, level = tiles.counters.columns, counter_level(trace)
+    columns, level = tiles.tables["counters"].columns, counter_level(trace)
     rows = np.flatnonzero(np.isin(columns["metric"], metrics) & np.isin(columns["location"], locations))
     found = {name: columns[name][rows] for name in _KINDS}
     begin = found.pop("bin").astype(np.int64) << level

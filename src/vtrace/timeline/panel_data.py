@@ -65,9 +65,10 @@ class PanelData:
 
     def __init__(
         self, prepared: Prepared, findings: Callable[..., Sequence[Any]], diagnosis: Callable[[Selection], Diagnosis],
-        sampled: bool,
+        *, sampled: bool, messages: Callable[[], Table] | None = None,
     ) -> None:  # fmt: skip
-        self._trace, self._prepared, self._sampled = prepared.trace, prepared, sampled
+        """messages: all messages of the trace, or a sample; None: they do not fit into memory."""
+        self._trace, self._prepared, self._sampled, self._messages = prepared.trace, prepared, sampled, messages
         self._findings, self._diagnosis = findings, diagnosis
         self._found: tuple[Sequence[Any], Sequence[str]] | None = None
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
@@ -281,7 +282,7 @@ class PanelData:
         timed = bool(table.rows) and int(matrix.count.sum()) <= _TIMED
         ns = np.zeros(table.rows)
         if timed:
-            ends, process = self._ask(Messages(_TIMED), part), self._trace.places.process
+            ends, process = self._ends(part), self._trace.places.process
             pairs = process[ends["sender"]] * matrix.size + process[ends["receiver"]]
             times = np.maximum(0, ends["receive"] - ends["send"])
             known, member = np.unique(pairs, return_inverse=True)
@@ -290,6 +291,18 @@ class PanelData:
             at = np.minimum(np.searchsorted(known, mine), max(len(known) - 1, 0))
             ns = np.where(known[at] == mine, sums[at], 0) if len(known) else ns
         return pack(dict(table.items()) | {"ns": ns}, processes=matrix.size, timed=timed)
+
+    def _ends(self, part: dict[str, Any]) -> Table:
+        """The messages with both ends in a part."""
+        found = self._messages() if self._messages else None
+        if found is None or found.share > 1:
+            return self._ask(Messages(_TIMED), part)  # type: ignore[no-any-return]
+        here = np.zeros(self._trace.locations.rows, bool)
+        here[part["locations"]] = True
+        inside = here[found["sender"]] & here[found["receiver"]]
+        for end in ("send", "receive"):
+            inside &= (found[end] >= part["start"]) & (found[end] <= part["stop"])
+        return found.take(inside)
 
     def _collectives(self, part: dict[str, Any]) -> Content:
         """Operations by communicator, and cells: the row of an operation with a process and its sums."""

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.shared_scan import ask
+from vtrace.timeline.run_answers import RunAnswers
 
 if TYPE_CHECKING:
     from vtrace.analysis.question import AnyQuestion
     from vtrace.analysis.source import Source
+    from vtrace.timeline.window_sums import WindowSums
 
 
 class Prepared:
     """Answers to questions about a trace. Threads may share a Prepared."""
 
-    def __init__(self, trace: Source) -> None:
-        self.trace = trace
+    def __init__(self, trace: Source, sums: WindowSums | None = None) -> None:
+        """sums: answers questions without a pass."""
+        self.trace, self._sums, self._run = trace, sums, RunAnswers(trace, sums)
         self._known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         self._answers: dict[AnyQuestion, Any] = {}
         self._all_within = True
@@ -55,6 +58,8 @@ class Prepared:
         known: dict[tuple[type[AnyQuestion], Selection], AnyQuestion] = {}
         passes: dict[Selection, list[AnyQuestion]] = {}
         for question, selection in wanted:
+            if self._sums and self._sums.answers(question):
+                continue
             whole = self._widest(selection)
             if known.setdefault((type(question), whole), question) is question:
                 passes.setdefault(whole, []).append(question)
@@ -65,9 +70,13 @@ class Prepared:
 
     def answers(self, questions: Sequence[AnyQuestion], selection: Selection) -> list[Any]:
         """The answers to questions about a selection. Those that are not prepared read the events once."""
+        if self._sums and all(map(self._sums.answers, questions)):
+            return [self._sums.answer(question, selection) for question in questions]
         whole = self._widest(selection)
         known = [self._known.get((type(question), whole)) for question in questions]
         missing = [question for question, other in zip(questions, known, strict=True) if other is None]
+        if len(missing) == len(questions) and (found := self._run.answers(questions, selection)) is not None:
+            return found
         if missing:
             ask(self.trace, missing, selection)
         return [

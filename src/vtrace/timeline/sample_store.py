@@ -184,7 +184,7 @@ class SampleStore:
         with self._lock:
             if "_all" in self.__dict__:  # another thread has read them meanwhile
                 return self.__dict__["_all"]  # type: ignore[no-any-return]
-            found = self._stored() if self._tiles.samples.columns["time"].size else self._scanned()
+            found = self._stored() if self._tiles.tables["samples"].columns["time"].size else self._scanned()
             self.__dict__["_all"] = found
             return found
 
@@ -198,7 +198,7 @@ class SampleStore:
         }
 
     def _stored(self) -> dict[int, _OfLocation]:
-        columns, names = self._tiles.samples.columns, _ROW.names or ()
+        columns, names = self._tiles.tables["samples"].columns, _ROW.names or ()
         every, first = np.unique(columns["location"], return_index=True)
         found = {}
         for location, begin, end in zip(every.tolist(), first, [*first[1:], len(columns["location"])], strict=True):

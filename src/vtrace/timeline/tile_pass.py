@@ -21,6 +21,7 @@ from vtrace.timeline.counter_bins import CounterBins, are_few, counter_level, co
 from vtrace.timeline.sample_store import all_samples, has_samples, sample_table
 from vtrace.timeline.short_locations import ShortLocations
 from vtrace.timeline.tiles import TileBuilder, finest_level
+from vtrace.timeline.time_sums import TimeSums, has_sums, sum_tables
 
 LARGE = 50_000_000
 """A trace with more events is large: the page does not read all its messages."""
@@ -51,7 +52,8 @@ class TilePass:
         large = is_large(trace)
         self._counters = CounterBins() if large and are_few(trace) else None
         self._samples = all_samples(trace) if large and has_samples(trace) else None
-        optional: list[AnyQuestion] = [each for each in (self._counters, self._samples) if each]
+        self._sums = TimeSums() if large and has_sums(trace) else None
+        optional: list[AnyQuestion] = [each for each in (self._counters, self._samples, self._sums) if each]
         self.whole = None if optional else ShortLocations(trace, self.builder, self._bundles, self._bands)
         self.questions: list[AnyQuestion] = [self.builder, self._bundles, self._bands, *optional]
 
@@ -63,7 +65,7 @@ class TilePass:
         tables = {
             "bundles": bundle_table(self._bundles.answer()), "bands": band_table(self._bands.answer()),
             "counters": counter_table(self._counters.answer() if self._counters else None),
-            "samples": sample_table(self._samples),
+            "samples": sample_table(self._samples), **sum_tables(self._sums),
         }  # fmt: skip
         index, classes = self.builder.answer(), self._trace.regions.classes
         tile_file.write(

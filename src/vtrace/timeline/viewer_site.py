@@ -41,6 +41,7 @@ from vtrace.timeline.saved_data import STEPS
 from vtrace.timeline.tile_cache import rebuilt
 from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
+from vtrace.timeline.window_sums import WindowSums
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -81,7 +82,7 @@ class ShownTrace:
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
         large = is_large(self.trace)
-        self.prepared = Prepared(self.trace)
+        self.prepared = Prepared(self.trace, WindowSums(self.trace, self.tiles) if large else None)
         self.store = CallStore(self.prepared, self.tiles)
         self.data = LargeData(self.prepared, self.part, self.tiles) if large else WindowData(self.prepared, self.part)
         self.rare = RareCalls(self.trace, self.prepared, self.part, large)
@@ -89,7 +90,10 @@ class ShownTrace:
         self.off_core = OffCore(self.trace)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace, self.tiles)
-        self.panels = PanelData(self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known)
+        self.panels = PanelData(
+            self.prepared, self.trace.findings, self.trace.diagnosis, sampled=self.samples.known,
+            messages=None if large else self.data.messages,
+        )  # fmt: skip
 
     @contextmanager
     def together(

@@ -236,6 +236,20 @@ class Slices(KeptSlices[Table]):
         return table.take(np.lexsort((table["depth"], table["begin"], table["location"])))
 
 
+def pruned(tree: Table, numbers: Table) -> tuple[Table, Table]:
+    """A call tree without the paths that neither have numbers nor lead to one that has."""
+    kept = np.zeros(tree.rows, bool)
+    kept[0] = True
+    kept[numbers["path"]] = True
+    for depth in range(int(tree["depth"].max(initial=0)), 1, -1):
+        kept[tree["parent"][kept & (tree["depth"] == depth)]] = True
+    if kept.all():
+        return tree, numbers
+    number, left = np.cumsum(kept) - 1, tree.take(kept)
+    parent = np.where(left["parent"] >= 0, number[np.maximum(left["parent"], 0)], -1)
+    return Table({**left, "parent": parent}), Table({**numbers, "path": number[numbers["path"]]})
+
+
 def path_names(tree: Table, names: Array, path: int) -> list[str]:
     """The names of the regions of a call path, the outermost first."""
     found: list[str] = []

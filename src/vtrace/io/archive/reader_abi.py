@@ -21,6 +21,8 @@ DETAIL = _SCHEMA.dtype("vt_detail")
 ATTRIBUTE = _SCHEMA.dtype("vt_read_attribute")
 STATS = _SCHEMA.dtype("vt_stats")
 PATH = _SCHEMA.dtype("vt_path")
+PATH_PART = _SCHEMA.dtype("vt_path_part")
+CROSSING = _SCHEMA.dtype("vt_crossing")
 SLICE = _SCHEMA.dtype("vt_slice")
 SLICE_DETAIL = _SCHEMA.dtype("vt_slice_detail")
 CHECKPOINT_CALL = _SCHEMA.dtype("vt_checkpoint_call")
@@ -114,6 +116,7 @@ _OWN: Prototypes = {
     "vt_replay_drop_checkpoints": (None, [_pointer, _u64, _u64]),
     "vt_replay_batch": (ctypes.c_int, [_pointer, _pointer]),
     "vt_replay_until": (ctypes.c_int, [_pointer, _i64]),
+    "vt_replay_cut": (ctypes.c_int, [_pointer, _i64]),
     "vt_replay_end": (ctypes.c_int, [_pointer, _i64]),
 }
 

@@ -33,10 +33,11 @@ TILES = "tiles", 3
 """Name and version of the table."""
 BESIDE = {
     "bundles": ("tiles.bundles", 1), "bands": ("tiles.bands", 1), "counters": ("tiles.counters", 1),
-    "samples": ("tiles.samples", 1),
+    "samples": ("tiles.samples", 1), "paths": ("tiles.paths", 1), "sums": ("tiles.sums", 1),
+    "crossings": ("tiles.crossings", 1),
 }  # fmt: skip
 """Names and versions of the tables of messages (timeline/bundles.py), collective operations (timeline/bands.py),
-counters (timeline/counter_bins.py) and samples (timeline/sample_store.py)."""
+counters (timeline/counter_bins.py), samples (timeline/sample_store.py), and calls (timeline/time_sums.py)."""
 DATA = "tiles.data"
 MAGIC = b"VTTILES\n"
 _SCHEMA = Schema("vt_tiles_schema")
@@ -124,12 +125,12 @@ def _write_frames(archive: Path, of: str, index: TileIndex, scratch: BinaryIO) -
 
 class TileFile:
     """The tiles of an archive. classes: names of the classes of regions, in the order of the columns. problems: lines
-    about locations that were damaged when the tiles were built. bundles, bands, counters,
-    samples: the tables of BESIDE."""
+    about locations that were damaged when the tiles were built. tables: those of BESIDE,
+    by their names."""
 
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
-        self.bundles = self.bands = self.counters = self.samples = sidecar.SidecarTable({})
+        self.tables: dict[str, sidecar.SidecarTable] = {}
         self._keys = index.row * _ROW + index.level * _LEVEL + index.number
         self._levels = distinct(self._keys[index.level < BLOCKS] // _LEVEL)  # row * _ROW / _LEVEL + level
         self._times: dict[int, Array] = {}
@@ -161,8 +162,7 @@ class TileFile:
             if not np.array_equal(order, np.arange(len(order))) or int(index.row.max(initial=0)) > len(order):
                 raise FormatError(f"{archive / sidecar.FOLDER / TILES[0]} is damaged: order")
             found = cls(data, index, table.names["classes"], table.names["problems"])
-            for name, what in BESIDE.items():
-                setattr(found, name, _beside(archive, of, what))
+            found.tables = {name: _beside(archive, of, what) for name, what in BESIDE.items()}
             return found
         except (KeyError, FormatError) as error:
             data.close()
