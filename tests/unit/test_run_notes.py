@@ -41,13 +41,7 @@ def test_functions_without_samples(
 
 @pytest.mark.parametrize(
     ("samples", "inside", "setting", "is_told"),
-    [
-        (20, 0, "no", True),
-        (20, 2, "no", True),
-        (20, 3, "no", False),
-        (20, 0, "yes", False),
-        (3, 0, "no", False),
-    ],
+    [(20, 0, "no", True), (20, 2, "no", True), (20, 3, "no", False), (20, 0, "yes", False), (3, 0, "no", False)],
     ids=["outside of recorded calls", "in a function", "in MPI", "recorded", "few"],
 )
 def test_samples_in_calls_that_are_not_recorded(samples: int, inside: int, setting: str, is_told: bool) -> None:
