@@ -121,7 +121,8 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
 def _is_outer_loop(iterations: Iterations, slow: SlowPath) -> bool:
     """True if all processes do the same between two calls in periodic slow iterations: an outer loop has this work, so
     that no process loses time."""
-    return iterations.basis != "calls" and bool(slow.names or slow.more) and {*iterations.locations} <= {*slow.locations}
+    is_alike = slow.more > 0 and {*iterations.locations} <= {*slow.locations}
+    return is_alike and iterations.basis != "calls"
 
 
 def _is_first_use(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:
