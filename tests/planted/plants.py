@@ -119,6 +119,7 @@ def _of_ranks(
         plant("inlined", longer(culprits=(1,), words="assemble", loss=0.6 * each * others), modes=modes[:1]),
         plant("slower", Cause(kind="drift", function="compute", words="from iteration"), steps=2 * STEPS),
         plant("healthy_phases", None, steps=2 * STEPS),
+        plant("healthy_solver", None),
         *([plant("healthy_master", None)] if n > 2 else []),
         plant("healthy", None),
         plant("healthy_ring", None),
@@ -145,6 +146,7 @@ def _of_openmp(n: int, *, computes: bool = False, ms: float = 20, names: tuple[s
         "healthy_loop": None,
         "healthy_tasks": None,
         "healthy_lock": None,
+        "healthy_nested": None,
     }
     for name in names or causes:
         yield Plant(

@@ -530,6 +530,16 @@ def test_turns_of_an_outer_loop_are_no_slow_iterations(tmp_path: Path) -> None:
     assert "slow_iterations" not in {one.kind for one in found.findings}
 
 
+@pytest.mark.parametrize(("slow_ranks", "is_told"), [((0, 1, 2), False), ((1,), True)])
+def test_work_of_all_ranks_in_each_turn_of_an_outer_loop(
+    slow_ranks: tuple[int, ...], is_told: bool, tmp_path: Path
+) -> None:
+    """Before every 10th call three ranks, or one, work for 500 ns instead of 100."""
+    works = [[500 if n % 10 == 9 and rank in slow_ranks else 100 for rank in range(3)] for n in range(90)]
+    found = Trace(archive(tmp_path / "a", outside(works))).diagnosis(Selection())
+    assert ("slow_iterations" in {one.kind for one in found.findings}) == is_told
+
+
 def test_slow_iterations_name_a_call_of_mpi_as_other_findings_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,8 +227,9 @@ COMMAND = "nanosleep@n.c:25 <- __libc_start_call_main@l.h:58 <- __libc_start_mai
 
 
 def processes(
-    where: Path, *asleep: tuple[int, int, int, str], lives: tuple[tuple[int, int], ...], silent: int = 0
-) -> list[str]:
+    where: Path, *asleep: tuple[int, int, int, str], lives: tuple[tuple[int, int], ...], silent: int = 0,
+    waits_in: str = "waitpid",
+) -> list[str]:  # fmt: skip
     """The texts of findings about sleep. Each process is the child of the one before. asleep: process, begin, end (ms),
     call; that of WAITPID is in a recorded call. lives: first and last event (ms) of each process. silent: the number of
     more processes, of which nothing was recorded."""
@@ -245,7 +246,7 @@ def processes(
         made.define("LocationGroup", number, f"process {number}", 1, 0, number - 1 if number else UNDEFINED)
     for number in range(len(lives)):
         made.location(number, number)
-    for row, name in enumerate(("main", "waitpid", "shell")):
+    for row, name in enumerate(("main", waits_in, "shell")):
         paradigm = _otf2.PARADIGM_NONE.value if row == 1 else COMPILER
         made.region(row, name, _otf2.REGION_ROLE_FUNCTION.value, paradigm)
     times = (
@@ -279,6 +280,11 @@ def test_a_process_reads_the_data_of_another_one(tmp_path: Path) -> None:
     assert processes(tmp_path / "b", (0, 100, 900, READ), lives=((0, 1000), (950, 990))) == []
     assert len(processes(tmp_path / "c", (0, 100, 900, NAPS), lives=((0, 1000), (300, 700)))) == 1
     assert len(processes(tmp_path / "d", (0, 100, 900, READ), lives=((0, 1000),))) == 1
+    assert processes(tmp_path / "e", (0, 100, 900, READ), lives=((0, 1000),), silent=1) == []
+
+
+def test_a_process_waits_in_vfork_for_its_child(tmp_path: Path) -> None:
+    assert processes(tmp_path, (0, 100, 900, WAITPID), lives=((0, 1000),), silent=1, waits_in="vfork") == []
 
 
 @pytest.mark.parametrize(("ends", "ms"), [((900, 900, 500), 400), ((900, 300, 500), 200), ((900, 900, 900), 800)])

@@ -347,6 +347,16 @@ static void healthy_phases(void)
     reduce_all();
 }
 
+/* A solver's iterations in each step, after work that no iteration has. */
+static void healthy_solver(void)
+{
+    prepare(2 * BASE);
+    for (int i = 0; i < 10; i++) {
+        compute(BASE / 2);
+        reduce_all();
+    }
+}
+
 static void healthy_ring(void)
 {
     compute(BASE + ms);
@@ -419,6 +429,7 @@ static const struct {
     PROPERTY(inlined),
     PROPERTY(slower),
     PROPERTY(healthy_phases),
+    PROPERTY(healthy_solver),
 };
 
 int main(int argc, char **argv)

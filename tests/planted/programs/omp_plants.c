@@ -129,6 +129,18 @@ static void healthy_lock(void)
     }
 }
 
+static void healthy_nested(void) /* a team of two threads in each thread */
+{
+    omp_set_max_active_levels(2);
+#pragma omp parallel
+#pragma omp parallel num_threads(2)
+    {
+        compute(BASE);
+#pragma omp barrier
+        compute(BASE);
+    }
+}
+
 #define PROPERTY(name) {#name, name}
 static const struct {
     const char *name;
@@ -136,7 +148,7 @@ static const struct {
 } properties[] = {
     PROPERTY(loop),         PROPERTY(sections),      PROPERTY(tasks),        PROPERTY(serial),
     PROPERTY(single),       PROPERTY(critical),      PROPERTY(one_lock),     PROPERTY(idle),
-    PROPERTY(healthy_loop), PROPERTY(healthy_tasks), PROPERTY(healthy_lock),
+    PROPERTY(healthy_loop), PROPERTY(healthy_tasks), PROPERTY(healthy_lock), PROPERTY(healthy_nested),
 };
 
 int main(int argc, char **argv)

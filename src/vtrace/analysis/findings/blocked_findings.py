@@ -133,7 +133,9 @@ def _is_started(facts: RunFacts) -> Array:
 def _may_be_for_child(facts: RunFacts) -> Array:
     """(times,) bool: a thread may wait for data of another process. The records of a process begin after its start,
     and may end before the process."""
-    return facts.blocked.is_for_data & (len(facts.masters) > 1)
+    others = facts.starts_unrecorded[facts.blocked.location] | (len(facts.masters) > 1)
+    found: Array = facts.blocked.is_for_data & others
+    return found
 
 
 def _in_event_loop(facts: RunFacts) -> Array:

@@ -107,7 +107,8 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
         if is_inner or sum(losses[run] for run in runs) < least:
             return []
         slowest = max(runs, key=lambda run: losses[run])
-        return [_Outliers(runs=runs, slow=slow_path(facts, iterations, *slowest, alike=len(runs)))]
+        slow = slow_path(facts, iterations, *slowest, alike=len(runs))
+        return [] if _is_outer_loop(iterations, slow) else [_Outliers(runs=runs, slow=slow)]
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
         slow = slow_path(facts, iterations, *run)
@@ -115,6 +116,13 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
             continue
         causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
     return [*causes.values()]
+
+
+def _is_outer_loop(iterations: Iterations, slow: SlowPath) -> bool:
+    """True if all processes do the same between two calls in periodic slow iterations: an outer loop has this work, so
+    that no process loses time."""
+    is_alike = slow.more > 0 and {*iterations.locations} <= {*slow.locations}
+    return is_alike and iterations.basis != "calls"
 
 
 def _is_first_use(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:

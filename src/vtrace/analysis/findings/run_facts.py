@@ -59,8 +59,8 @@ _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 """Classes of work."""
 _FORKS = ("fork", "vfork", "posix_spawn", "posix_spawnp")
 """Regions of libc that start a process; their paradigm is NONE."""
-_PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
-"""Regions of libc in which a process waits for another one; their paradigm is NONE."""
+_PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system", "vfork", "posix_spawn", "posix_spawnp")
+"""Regions of libc in which a process waits for another one; their paradigm is NONE. vfork waits for the child."""
 OUTSIDE = "the program outside of recorded calls"
 """The place of time in functions that were not recorded."""
 TASKS, CONSTRUCTS = ("TASK", "TASK_UNTIED"), ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
