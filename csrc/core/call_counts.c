@@ -10,7 +10,11 @@
 static uint64_t *functions; /* by number, as in struct vt_profile_row */
 static _Atomic uint32_t nfunctions;
 uintptr_t vt_stub_areas[VT_STUB_AREAS];
+static char *none[VT_COUNT_CHUNKS];
+_Thread_local char **vt_counts __attribute__((tls_model("initial-exec"))) = none;
 static char *nowhere; /* gets the counts while recording is off */
+
+void vt_counts_bind(struct vt_location *l) { vt_counts = l ? l->counts : none; }
 
 uint32_t vt_counts_add(uint64_t what)
 {
@@ -27,8 +31,7 @@ VT_GENERAL_REGISTERS int vt_counts_call(struct vt_location *l, uint32_t number)
 {
     char *chunk = VT_READ(l->counts[number / VT_PROFILE_ROWS]);
     if (!chunk) return 0;
-    int64_t *turns = (int64_t *)(void *)(chunk + VT_COUNTED_AT(number));
-    __atomic_fetch_add(turns, 2, __ATOMIC_RELAXED); /* a signal handler may count, too */
+    vt_add_turn((int64_t *)(void *)(chunk + VT_COUNTED_AT(number)));
     return 1;
 }
 

@@ -62,6 +62,22 @@ enum { VT_CALLS_RECORDED, VT_CALLS_COUNTED, VT_CALLS_LEFT_OUT };
 
 /* Counts a call that is left out. region: of the function. */
 void vt_count_left_out(uint32_t region);
+/* Where a thread counts such calls: 2 is added to the word at `turns` from the address in vt_counts[chunk]. If it is NULL,
+   vt_count_left_out counts. */
+struct vt_count_place {
+    uint32_t is_known, chunk, turns;
+};
+extern _Thread_local char **vt_counts __attribute__((tls_model("initial-exec"))); /* never NULL */
+struct vt_count_place vt_count_place(uint32_t region);
+/* Only this thread and its signal handlers count there: one instruction suffices, without a lock of the bus. */
+static inline void vt_add_turn(int64_t *turns)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("addq $2, %0" : "+m"(*turns) : : "cc");
+#else
+    __atomic_fetch_add(turns, 2, __ATOMIC_RELAXED);
+#endif
+}
 
 /* Attaches a shim, and starts the runtime if necessary. Returns 1: the shim records; 0: it never records (VT_MPITRACE
    turns it off, the runtime is off, or its ABI is too new); -1, for I/O and memory only: ask again later, because this

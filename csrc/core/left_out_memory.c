@@ -43,6 +43,15 @@ int vt_memory_call(struct vt_location *l, uint32_t region)
     return 1;
 }
 
+struct vt_count_place vt_count_place(uint32_t region)
+{
+    for (uint32_t i = 0; i < VT_READ(numbered); i++)
+        if (atomic_load(&regions[i].id) == region && regions[i].number < VT_COUNTED_MOST)
+            return (struct vt_count_place){
+                .is_known = 1, .chunk = regions[i].number / VT_PROFILE_ROWS, .turns = VT_COUNTED_AT(regions[i].number)};
+    return (struct vt_count_place){.is_known = 0};
+}
+
 static void number_regions(void)
 {
     uint32_t n = atomic_load(&nregions);

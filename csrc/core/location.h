@@ -547,6 +547,8 @@ void vt_overhead_done(struct vt_location *l, const struct vt_left_out *taken);
 /* Returns the number of a function whose calls are counted from now on, for the thread that switches functions;
    VT_COUNTED_MOST: there is no room. what: as in struct vt_profile_row. Call vt_limits_clear afterwards. */
 uint32_t vt_counts_add(uint64_t what);
+/* The calling thread counts in this location from now on; NULL: in none. */
+void vt_counts_bind(struct vt_location *l);
 /* Counts a call. Returns 0 if the location does not know where: call vt_counts_open, and this function again. */
 int vt_counts_call(struct vt_location *l, uint32_t number);
 void vt_counts_open(struct vt_location *l);

@@ -349,6 +349,7 @@ void vt_bind_location(struct vt_location *l)
     vt_own_location = l;
     if (l && vt_process.set.processor_wait && !l->core_read) vt_off_core_start(l);
     vt_cursor = l && vt_clock_is_counter && !vt_sees_records ? &l->write_cursor : NULL;
+    vt_counts_bind(l);
 }
 
 /* Handles an event that comes while its thread is recording. The event of a signal handler is lost and counted; returns

@@ -47,15 +47,11 @@ static void write_stub(uint8_t *at, uint32_t number)
 {
     uintptr_t thread, slow = (uintptr_t)vt_sled_ask_enter;
     uint8_t *const end = at + STUB - sizeof slow;
-    const uint32_t counts =
-        (uint32_t)(offsetof(struct vt_location, counts) - offsetof(struct vt_location, write_cursor) +
-                   number / VT_PROFILE_ROWS * sizeof(char *));
+    const uint32_t chunk = (uint32_t)(number / VT_PROFILE_ROWS * sizeof(char *));
     __asm__("mov %%fs:0, %0" : "=r"(thread));
-    uint8_t *c = put(at, "\x64\x4c\x8b\x1c\x25", 5, (uint32_t)((uintptr_t)&vt_cursor - thread)); /* mov %fs:X, %r11 */
+    uint8_t *c = put(at, "\x64\x4c\x8b\x1c\x25", 5, (uint32_t)((uintptr_t)&vt_counts - thread)); /* mov %fs:X, %r11 */
+    c = put(c, "\x4d\x8b\x9b", 3, chunk); /* mov chunk(%r11), %r11 */
     memcpy(c, "\x4d\x85\xdb\x74", 4); /* test %r11, %r11; je */
-    c[4] = (uint8_t)(end - 6 - (c + 5));
-    c = put(c + 5, "\x4d\x8b\x9b", 3, counts); /* mov counts(%r11), %r11 */
-    memcpy(c, "\x4d\x85\xdb\x74", 4);
     c[4] = (uint8_t)(end - 6 - (c + 5));
     c = put(c + 5, "\x49\x83\x83", 3, (uint32_t)VT_COUNTED_AT(number)); /* addq $2, turns(%r11) */
     memcpy(c, "\x02\xc3", 2); /* ret */

@@ -53,6 +53,7 @@ static struct behind {
 
 static struct {
     uint32_t region, always, unlimited; /* always: each call is recorded; unlimited: without a limit of a filter */
+    struct vt_count_place counted;
     _Atomic int64_t left; /* else: number of calls that are still recorded */
 } functions[FUNCTION_COUNT];
 static _Atomic(int) left_out; /* VT_CALLS_...: the runtime leaves all calls out for a time */
@@ -138,6 +139,8 @@ static void at_thread_end(void);
 
 static void leave_out(int how)
 {
+    for (int i = 0; i < FUNCTION_COUNT && how == VT_CALLS_COUNTED; i++)
+        if (functions[i].region) functions[i].counted = vt_count_place(functions[i].region);
     atomic_store(&left_out, how);
     for (int i = 0; i < FUNCTION_COUNT; i++)
         __atomic_store_n(&functions[i].always, how == VT_CALLS_RECORDED && functions[i].unlimited, __ATOMIC_RELAXED);
@@ -207,10 +210,18 @@ static inline bool records(void)
     return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == RECORD) || begin_slowly();
 }
 
+static inline void count(enum function f)
+{
+    const struct vt_count_place *at = &functions[f].counted;
+    char *counts = at->is_known ? VT_READ(vt_counts[at->chunk]) : NULL;
+    if (VT_LIKELY(counts)) vt_add_turn((int64_t *)(void *)(counts + at->turns));
+    else if (functions[f].region) vt_count_left_out(functions[f].region);
+}
+
 static __attribute__((noinline)) bool is_accepted(enum function f)
 {
-    const int how = atomic_load_explicit(&left_out, memory_order_relaxed);
-    if (how == VT_CALLS_COUNTED && functions[f].region) vt_count_left_out(functions[f].region);
+    const int how = atomic_load_explicit(&left_out, memory_order_acquire);
+    if (how == VT_CALLS_COUNTED) count(f);
     return how == VT_CALLS_RECORDED && vt_take_one(&functions[f].left);
 }
 
@@ -321,9 +332,37 @@ static inline bool enter_free(void *block, const void *caller)
 
 /* ---- The functions ---- */
 
+/* 1: the runtime leaves all calls out now, and next is known. */
+static inline bool is_left_out(int how) { return how != VT_CALLS_RECORDED && VT_LIKELY(!vt_suppressed); }
+
+/* malloc and free while they are left out: functions of their own, since the wrappers save more registers. */
+static __attribute__((noinline)) void *malloc_left_out(size_t n, int how)
+{
+    if (n >= threshold && how == VT_CALLS_COUNTED) count(F_malloc);
+    void *made = next.malloc(n);
+    struct vt_sums *s = vt_sums_own();
+    if (VT_LIKELY(made != NULL)) add(s, usable(made), 1);
+    record_sums(s);
+    return made;
+}
+
+static __attribute__((noinline)) void free_left_out(void *block, int how)
+{
+    struct vt_sums *s = vt_sums_own();
+    const int64_t bytes = usable(block);
+    add(s, -bytes, -1);
+    if ((uint64_t)bytes >= threshold && how == VT_CALLS_COUNTED) count(F_free);
+    record_sums(s);
+    next.free(block);
+}
+
 EXPORT void *malloc(size_t n)
 {
     if (passes(CALLER)) return next.malloc(n);
+    if (VT_UNLIKELY(!functions[F_malloc].always)) {
+        const int how = atomic_load_explicit(&left_out, memory_order_acquire);
+        if (is_left_out(how)) return malloc_left_out(n, how);
+    }
     bool recorded = enter_allocate(F_malloc, n, CALLER);
     return leave_allocate(F_malloc, recorded, VT_LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
 }
@@ -388,6 +427,10 @@ EXPORT void free(void *block)
     if (is_early(block)) return;
     if (passes(CALLER)) return next.free(block);
     if (!block) return;
+    if (VT_UNLIKELY(!functions[F_free].always)) {
+        const int how = atomic_load_explicit(&left_out, memory_order_acquire);
+        if (is_left_out(how)) return free_left_out(block, how);
+    }
     if (VT_UNLIKELY(!next.free)) begin_slowly();
     bool recorded = enter_free(block, CALLER);
     next.free(block);
