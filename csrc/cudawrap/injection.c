@@ -34,11 +34,22 @@ static const char *text_of(int result)
     return vt_cupti.cuptiGetResultString(result, &text) == VT_CUPTI_SUCCESS && text ? text : "unknown error of CUPTI";
 }
 
+/* Enables the kinds of activities; without kernels there is none. Returns CUPTI's result. */
+static int enable(void)
+{
+    static const uint32_t others[] = {VT_CUPTI_DEVICE, VT_CUPTI_MEMCPY, VT_CUPTI_MEMCPY2, VT_CUPTI_MEMSET};
+    const int result = vt_cupti.cuptiActivityEnable(VT_CUPTI_CONCURRENT_KERNEL);
+    for (size_t i = 0; i < sizeof others / sizeof *others && result == VT_CUPTI_SUCCESS; i++) {
+        const int other = vt_cupti.cuptiActivityEnable(others[i]);
+        if (other != VT_CUPTI_SUCCESS)
+            vt_warn_left_out("library", "CUPTI does not record some activities of CUDA: %s", text_of(other));
+    }
+    return result;
+}
+
 /* Begins the recording. Returns NULL, else why there is none. */
 static const char *begin(void)
 {
-    static const uint32_t kinds[] = {VT_CUPTI_DEVICE, VT_CUPTI_CONCURRENT_KERNEL, VT_CUPTI_MEMCPY, VT_CUPTI_MEMCPY2,
-                                     VT_CUPTI_MEMSET};
     void *subscriber = NULL;
     uint32_t version = 0;
     const char *problem = vt_cuda_load();
@@ -52,8 +63,7 @@ static const char *begin(void)
     vt_cuda_clock_ask();
     atomic_store(&records, 1);
     result = vt_cuda_register_buffers();
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result == VT_CUPTI_SUCCESS; i++)
-        result = vt_cupti.cuptiActivityEnable(kinds[i]);
+    if (result == VT_CUPTI_SUCCESS) result = enable();
     if (result != VT_CUPTI_SUCCESS) {
         atomic_store(&records, 0);
         vt_cupti.cuptiUnsubscribe(subscriber);

@@ -16,6 +16,7 @@ struct timed {
 static _Atomic int lock; /* of the next one */
 static struct timed found[AT_ONCE];
 static _Atomic uint64_t without_times;
+static _Atomic int is_related; /* CUPTI has told its time */
 
 uint64_t vt_cuda_without_times(void) { return atomic_load(&without_times); }
 
@@ -32,6 +33,7 @@ void vt_cuda_clock_ask(void)
         after = vt_device_now();
         if (result != VT_CUPTI_SUCCESS || !time) return;
         vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(before - time), (int64_t)(after - time), after, 1);
+        atomic_store(&is_related, 1);
     }
 }
 
@@ -159,7 +161,7 @@ static int take(const void *r, struct timed *into)
     const int is_kernel = kind == VT_CUPTI_CONCURRENT_KERNEL;
     const uint64_t start = is_kernel ? k->start : c->start, end = is_kernel ? k->end : c->end;
     *into = (struct timed){start, r};
-    if (start && end >= start) return 1;
+    if (start && end >= start && atomic_load(&is_related)) return 1;
     atomic_fetch_add(&without_times, 1);
     return 0;
 }

@@ -161,6 +161,29 @@ def test_losses(build: Builder, tmp_path: Path, how: str, found: int | None, tol
         assert sum(len(calls(trace)[stream]) for stream in streams(trace)) == found
 
 
+@pytest.mark.parametrize(
+    ("env", "told", "found"),
+    [
+        ({"FAKE_NO_KIND": "10"}, "CUDA is not recorded: CUPTI_ERROR_FAKE", []),
+        (
+            {"FAKE_NO_KIND": "2"},
+            "CUPTI does not record some activities of CUDA: CUPTI_ERROR_FAKE",
+            [one for one in expected(2) if one[0] != "fill"],
+        ),
+        ({"FAKE_NO_TIME": "yes"}, "activities of CUDA without times, such as unfinished ones: 11", []),
+    ],
+)
+def test_errors_of_cupti(
+    build: Builder, tmp_path: Path, env: dict[str, str], told: str, found: list[tuple[str, int | None]]
+) -> None:
+    """What CUPTI refuses is told in one line; the rest is recorded."""
+    trace, done = recorded(tmp_path, program(build), "order", "2", complete=False, **env)
+    assert done.stdout == "done\n"
+    assert done.stderr.count(f"vtrace: {told}\n") == 1
+    assert [one for stream in streams(trace) for one in seen(calls(trace)[stream])] == found
+    assert not json.loads(trace.properties["VTRACE::COVERAGE"])["complete"]
+
+
 def test_a_cut_record(build: Builder, tmp_path: Path) -> None:
     """A record that the buffer does not have to its end is left out, and nothing after it is lost."""
     trace, _ = recorded(tmp_path, program(build), "cut", "3")
