@@ -8,8 +8,8 @@ A mutant is one change: an operator, a constant by one, a removed statement, a n
 The changes are drawn from AREAS, each kind as often. Each is applied to a clone of HEAD in DIR/copy, which tests and
 commands take from PYTHONPATH and VTRACE_PYTHONPATH, and built there. A change that does not compile, or compiles to the
 same code, does not count. Comments, texts, annotations, decorators and lines of the preprocessor do not change.
-DIR/results-SEED.jsonl gets a line for each mutant; a mutant with a line is not tried again. The shim is that of the mpicc beside this Python: the MPICH
-wheel's has no Fortran binding, so that changes of fortran.c do not count.
+DIR/results-SEED.jsonl gets a line for each mutant; a mutant with a line is not tried again. The shim is that of the
+mpicc beside this Python: the MPICH wheel's has no Fortran binding, so that changes of fortran.c do not count.
 
 The files of tests run until one fails; a time-out is a failure, too:
 1. those that import the Python module or name the C file,
