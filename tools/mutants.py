@@ -5,11 +5,11 @@
 tools/mutants.py [--count N] [--seed N] [--work DIR] [--all]     goes on where the last run ended; prints found/total
 
 A mutant is one change: an operator, a constant by one, a removed statement, a negated condition or swapped branches.
-The changes are drawn from AREAS, each kind as often. Each is applied to a clone of HEAD in DIR/copy, which the tests
-take from PYTHONPATH, and built there. A change that does not compile, or compiles to the same code, does not count.
-Comments, texts, annotations, decorators and lines of the preprocessor do not change. DIR/results-SEED.jsonl gets a line
-for each mutant; a mutant with a line is not tried again. The shim is that of the mpicc beside this Python: the MPICH
-wheel's has no Fortran binding, so that changes of fortran.c do not count.
+The changes are drawn from AREAS, each kind as often. Each is applied to a clone of HEAD in DIR/copy, which tests and
+commands take from PYTHONPATH and VTRACE_PYTHONPATH, and built there. A change that does not compile, or compiles to the
+same code, does not count. Comments, texts, annotations, decorators and lines of the preprocessor do not change.
+DIR/results-SEED.jsonl gets a line for each mutant; a mutant with a line is not tried again. The shim is that of the
+mpicc beside this Python: the MPICH wheel's has no Fortran binding, so that changes of fortran.c do not count.
 
 The files of tests run until one fails; a time-out is a failure, too:
 1. those that import the Python module or name the C file,
@@ -255,7 +255,9 @@ class Copy:
         _run(["git", "reset", "-q", "--hard", "FETCH_HEAD"], self.root)
         self.temporary = work / "tmp"
         # Tests run commands without VT_SHIM_CACHE. A changed shim must not stay in the user's cache.
-        places = {"XDG_CACHE_HOME": str(work / "cache"), "PYTHONPATH": str(self.root / "src")}
+        # The installed commands look for vtrace in VTRACE_PYTHONPATH first, and not in PYTHONPATH.
+        sources = str(self.root / "src")
+        places = {"XDG_CACHE_HOME": str(work / "cache"), "PYTHONPATH": sources, "VTRACE_PYTHONPATH": sources}
         self.environment = os.environ | places | {"PYTHONDONTWRITEBYTECODE": "1"}
         _run(["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"], self.root)
         assert self.build(), "the sources do not compile without a change"
@@ -264,8 +266,11 @@ class Copy:
 
     def build(self) -> bool:
         """Builds the C libraries and puts them where the tests find them."""
-        installed = _run(["cmake", "--build", "build"], self.root, check=False) == 0
-        return installed and _run(["cmake", "--install", "build", "--prefix", "src"], self.root, check=False) == 0
+        if _run(["cmake", "--build", "build"], self.root, check=False):
+            return False
+        # cmake takes files with times less than a second apart for equal, so that a change could stay.
+        shutil.rmtree(self.root / "src/vtrace/_lib", ignore_errors=True)
+        return _run(["cmake", "--install", "build", "--prefix", "src"], self.root, check=False) == 0
 
     def differs(self, mutant: Mutant, original: bytes) -> bool:
         """Whether the applied change compiles, and to other code than the original."""
@@ -289,7 +294,8 @@ class Copy:
 
     def _shim(self) -> str:
         """The code of the MPI shim; empty if the shim does not compile."""
-        words = [sys.executable, "-m", "vtrace", "shim", "build", "--mpicc", str(Path(sys.executable).parent / "mpicc")]
+        installed = Path(sys.executable).parent
+        words = [str(installed / "vtrace"), "shim", "build", "--mpicc", str(installed / "mpicc")]
         done = subprocess.run(words, cwd=self.root, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode:
             return ""

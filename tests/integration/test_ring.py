@@ -37,12 +37,6 @@ def locations(where: Path, name: str = "ring") -> list[dict[str, Any]]:
     return found
 
 
-def reopened(trace: Trace, location: int = 0) -> int:
-    """The number of enters that repeat the open regions at the first kept record."""
-    first = trace.of(location)[0].time
-    return sum(e.time == first and trace.region_of(e).name in ("main", "work") for e in trace.of(location))
-
-
 def test_a_filter_needs_all_calls(build: Builder, tmp_path: Path) -> None:
     """A message has the number of overwritten records, and no filter is fitted to the rest."""
     ring(build, tmp_path, "end")

@@ -14,7 +14,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.parallel import unify_mpi
 from support.build.run import run, unify, vtrace
-from support.tools import call, command, need
+from support.tools import Done, call, command, need
 
 COMMANDS = (
     ("summary",), ("info",), ("report", "-o", "r.html"), ("export", "--to", "csv"), ("timers", "--all"), ("score",),
@@ -42,15 +42,10 @@ def test_every_command_first_warns_of_a_later_run(ran: Path, words: tuple[str, .
     assert "not the last run" not in vtrace(ran / "alone", words[0], "heat", *words[1:], check=False).stderr
 
 
-def test_inside_the_archive(ran: Path) -> None:
-    """The anchor's name does not contain the archive's directory."""
-    done = vtrace(ran / "heat.trace", "summary", "traces.otf2")
-    assert "heat.trace is not the last run" in done.stderr.splitlines()[0], str(done)
-
-
-def test_diff_warns_of_a_later_run_for_both_archives(ran: Path) -> None:
-    done = vtrace(ran, "diff", "alone/heat.trace", "heat")
-    assert done.stderr.splitlines()[0].startswith("vtrace: warning: heat.trace is not the last run")
+def test_a_later_run_beside_other_operands(ran: Path) -> None:
+    """The anchor, whose name does not contain the archive's directory; the second of two archives."""
+    for done in (vtrace(ran / "heat.trace", "summary", "traces.otf2"), vtrace(ran, "diff", "alone/heat.trace", "heat")):
+        assert "heat.trace is not the last run" in done.stderr.splitlines()[0], str(done)
 
 
 def test_the_suggested_command_works(ran: Path, tmp_path: Path) -> None:
@@ -85,29 +80,24 @@ def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> N
     )
 
 
-def test_already_unified(ran: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranks", [0, 2], ids=["vtunify", "vtunify-mpi"])
+def test_already_unified(ran: Path, build: Builder, tmp_path: Path, ranks: int) -> None:
+    """With vtunify-mpi one rank prints the message, and all ranks end alike."""
+
+    def unified(*words: str, check: bool = True) -> Done:
+        if not ranks:
+            return unify(tmp_path, *words, check=check)
+        return unify_mpi(mpis.find("mpich-wheel", build), tmp_path, *words, ranks=ranks, check=check)
+
     shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
     before = (tmp_path / "heat.trace" / "traces.otf2").stat()
+    said = "heat.trace: already unified, and there are no local files of a later run\n"
     for words in (["heat"], ["--force", "heat"], ["heat.trace"]):
-        done = unify(tmp_path, *words)
-        assert done.stdout.startswith("heat.trace: already unified, and there are no local files of a later run\n")
+        done = unified(*words)
+        assert (done.stdout.startswith(said), done.stdout.count(said)) == (True, 1)
     assert (tmp_path / "heat.trace" / "traces.otf2").stat() == before
-    done = unify(tmp_path, "-o", "other", "heat", check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-
-
-def test_already_unified_says_vtunify_mpi(ran: Path, build: Builder, tmp_path: Path) -> None:
-    """With vtunify-mpi one rank prints the message, and all ranks end with success."""
-    mpi = mpis.find("mpich-wheel", build)
-    shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
-    before = (tmp_path / "heat.trace" / "traces.otf2").stat()
-    for words in (["heat"], ["--force", "heat.trace"]):
-        done = unify_mpi(mpi, tmp_path, *words, ranks=2)
-        assert done.stdout.count("heat.trace: already unified, and there are no local files of a later run\n") == 1
-    assert (tmp_path / "heat.trace" / "traces.otf2").stat() == before
-    done = unify_mpi(mpi, tmp_path, "-o", "other", "heat", ranks=2, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("vtunify-mpi: error: ") == 1
+    done = unified("-o", "other", "heat", check=False)
+    assert (done.returncode, done.stdout, done.stderr.count(": error: ")) == (1, "", 1)
 
 
 def test_only_local_files(ran: Path, tmp_path: Path) -> None:

@@ -92,12 +92,6 @@ def test_wrong_use(heat: Path, words: str) -> None:
     assert len(list(heat.iterdir())) == 2
 
 
-def test_failure_is_one_line_with_a_hint(heat: Path) -> None:
-    done = vtunify_in(heat, "haet")
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert "there are files of heat" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "start", "level"),
     [
@@ -213,13 +207,6 @@ def test_options_that_a_command_does_not_take(heat: Path, words: str) -> None:
     done = vtrace_in(heat, *words.split(), "heat")
     assert (done.returncode, done.stdout) == (2, "")
     assert "invalid option" in done.stderr
-
-
-def test_info_is_silent_of_files_that_the_archive_holds(heat: Path) -> None:
-    assert vtunify_in(heat, "-k", "-q", "-o", "heat", "heat").returncode == 0
-    for operand in ("heat", "heat.trace"):
-        done = vtrace_in(heat, "info", operand)
-        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_info_of_local_files(heat: Path) -> None:

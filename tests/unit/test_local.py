@@ -260,6 +260,16 @@ def test_the_chunk_replaces_a_damaged_and_a_cut_block(tmp_path: Path) -> None:
         assert stream.problems == []
 
 
+@pytest.mark.parametrize(("in_buffer", "lost"), [(False, [2]), (True, [4])], ids=["blocks", "chunk"])
+def test_of_copies_of_a_profile_the_newest_holds(tmp_path: Path, in_buffer: bool, lost: list[int]) -> None:
+    """The chunk in the buffer, else the last good one of three blocks with one sequence. lost: a mark of each copy."""
+    copies = [lf.Chunk(content=r.PROFILE, lost=n).enter(0, 5) for n in (1, 2, 3, 4)]
+    path = tmp_path / "e"
+    path.write_bytes(lf.write_head(r.EVENTS) + b"".join(map(lf.block, copies[:2])) + lf.block(copies[2], checksum=1))
+    with open_local(path) as file, open_local(lf.write_buffer(tmp_path / "b", copies[3:] * in_buffer)) as buffer:
+        assert only([file, buffer], (r.PROFILE, 0)).index["lost"].tolist() == lost
+
+
 def test_holes_are_reported(tmp_path: Path) -> None:
     every = chunks(6)
     path = lf.write_events(tmp_path / "e", [every[1], every[2], every[5]])

@@ -84,29 +84,13 @@ def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(trace.problems) == sorted(alone.problems)
 
 
-def test_archive_is_gone(tmp_path: Path) -> None:
-    """All ranks raise the error of one."""
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_rank_that_cannot_open_the_archive(is_gone: bool, tmp_path: Path) -> None:
+    """The rank helps with work that needs no archive; a pass fails on all ranks with one error, as it does if the
+    archive of all ranks is gone."""
     trace = vtrace.open(archive(tmp_path / "random.trace", program(3, ranks=6)))
-    shutil.rmtree(tmp_path / "random.trace")
-
-    def work(ranks: Ranks) -> str:
-        try:
-            if ranks.root:
-                trace.ranks = ranks
-                trace.profile()
-            else:
-                shared_scan.serve(ranks, 1, lambda: trace)
-        except VtraceError as error:
-            return str(error)
-        return ""
-
-    first, second = in_threads(2, work)
-    assert first == second != ""
-
-
-def test_a_rank_that_cannot_open_the_archive(tmp_path: Path) -> None:
-    """The rank helps with work that needs no archive; a pass fails on all ranks."""
-    trace = vtrace.open(archive(tmp_path / "random.trace", program(3, ranks=6)))
+    if is_gone:
+        shutil.rmtree(tmp_path / "random.trace")
 
     def work(ranks: Ranks) -> str:
         try:
@@ -115,14 +99,14 @@ def test_a_rank_that_cannot_open_the_archive(tmp_path: Path) -> None:
                 assert shared_scan.share(trace, _sum_of_ranks) == 1
                 trace.profile()
             else:
-                shared_scan.serve(ranks, 1, lambda: vtrace.open(tmp_path / "other.trace"))
+                shared_scan.serve(ranks, 1, lambda: trace if is_gone else vtrace.open(tmp_path / "other.trace"))
         except VtraceError as error:
             return str(error)
         return ""
 
     first, second = in_threads(2, work)
     assert first == second
-    assert "other.trace" in first
+    assert ("random.trace" if is_gone else "other.trace") in first
 
 
 def _sum_of_ranks(_: object, ranks: Ranks, threads: int) -> int:
