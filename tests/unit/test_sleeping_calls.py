@@ -308,6 +308,17 @@ def test_a_first_thread_without_further_records(tmp_path: Path) -> None:
     assert "blocked" not in {one.kind for one in found}
 
 
+def test_threads_of_python_wait_for_the_interpreter(tmp_path: Path) -> None:
+    """Two of three threads sleep for 800 ms each, in the function that takes the interpreter's lock."""
+    waits = GIL.replace("thread_run@", "python count@/home/a/x.py:3 <- thread_run@")
+    found = asleep(tmp_path, waits, waits, NAPS).diagnosis(Selection()).findings
+    (one,) = (each for each in found if each.kind == "interpreter_lock")
+    assert one.loss_ns == 2 * 800 * 10**6
+    assert one.text == (
+        "2 threads wait 1.6 s for the interpreter's lock, most of it in count (x.py:3): Python runs one at a time"
+    )
+
+
 def test_one_call_is_one_finding(tmp_path: Path) -> None:
     """Two functions call the one that sleeps, while thread 1 waits."""
     sites = [*(f"{SLEEP} <- python {caller}@/home/a/x.py:{line}" for caller, line in (("a", 7), ("b", 9))), LOCK]

@@ -12,7 +12,6 @@ from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, location_text, locations_text
 from vtrace.analysis.findings.serving_rank import serving_rank
-from vtrace.analysis.findings.sleeping_calls import is_for_interpreter
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
@@ -210,10 +209,8 @@ def _locks_to_record(facts: RunFacts) -> str:
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
     blocked = facts.blocked
-    serves = [
-        timed and not is_for_interpreter(site) for timed, site in zip(blocked.is_timed, blocked.sites, strict=True)
-    ]
-    is_known = facts.asleep_at_work & blocked.is_known | np.array(serves, bool) & facts.sleeps_at_work[blocked.region]
+    serves = blocked.is_timed & facts.sleeps_at_work[blocked.region]  # or waits for the interpreter, as a finding tells
+    is_known = facts.asleep_at_work & blocked.is_known | serves
     known = known + np.bincount(blocked.location, blocked.within() * is_known, trace.locations.rows)
     np.maximum.at(longest := np.zeros(trace.locations.rows), blocked.location,
                   blocked.within() * ~(is_known | blocked.is_for_lock))  # fmt: skip
