@@ -119,10 +119,13 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
     assert "on 5 locations (without 4 device streams" in vtrace(tmp_path, "summary", "run").stdout
 
 
-def test_many(build: Builder, tmp_path: Path) -> None:
-    """More records than a buffer holds: some come back while the program runs, by CUPTI's own thread."""
-    trace, _ = recorded(tmp_path, program(build), "many", "60000")
+@pytest.mark.parametrize("how", ["many", "thread"])
+def test_many(build: Builder, tmp_path: Path, how: str) -> None:
+    """More records than a buffer holds: those of full buffers are recorded at the end, or by CUPTI's own thread, which
+    is no thread of the program."""
+    trace, _ = recorded(tmp_path, program(build), how, "60000")
     assert sum(len(calls(trace)[stream]) for stream in streams(trace)) == 60000
+    assert "on 1 location (without 1 device stream" in " ".join(vtrace(tmp_path, "summary", "run").stdout.split())
 
 
 def test_more_streams_than_places(build: Builder, tmp_path: Path) -> None:

@@ -120,9 +120,11 @@ static void alone(int n)
     }
 }
 
-static void many(int n)
+/* thread: before a call that waits, so that CUPTI's own thread finds the full buffers. */
+static void many(int n, int thread)
 {
     for (int i = 0; i < n; i++) launch(7, 100);
+    if (thread) fake_wait_for_thread();
     wait_for_device();
 }
 
@@ -140,11 +142,12 @@ static void do_it(const char *how, int n)
     else if (!strcmp(how, "graph")) graph(n);
     else if (!strcmp(how, "peers")) peers(n);
     else if (!strcmp(how, "alone")) alone(n);
-    else if (!strcmp(how, "many")) many(n);
+    else if (!strcmp(how, "many")) many(n, 0);
+    else if (!strcmp(how, "thread")) many(n, 1);
     else if (!strcmp(how, "fork")) fork_child(n);
     else if (!strcmp(how, "unfinished")) launch(7, 1000), launch(7, -1);
     else if (!strcmp(how, "taken")) order(n), launch(9, 10), fake_take_over(), order(n);
-    else if (!strcmp(how, "hold")) fake_hold(10), many(n);
+    else if (!strcmp(how, "hold")) fake_hold(10), many(n, 0);
     else if (!strcmp(how, "cut")) order(n), fake_cut_record(), order(n);
     else if (!strcmp(how, "streams"))
         for (int i = 0; i < n; i++) launch((uint32_t)i, 100), wait_for_device();

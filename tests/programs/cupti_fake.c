@@ -4,6 +4,7 @@
    the order of their ends, from a thread of its own for full buffers, or in a flush. Times are of CLOCK_REALTIME. */
 #include "cupti_fake.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -61,6 +62,7 @@ static unsigned waiting;
 static uint64_t free_at[DEVICES][STREAMS];
 static size_t dropped;
 static unsigned hold, period;
+static _Atomic unsigned given; /* buffers back to the tool */
 static struct {
     uint8_t *bytes;
     size_t size, used;
@@ -95,6 +97,7 @@ static size_t size_of(uint32_t kind)
 
 static void give_back(void)
 {
+    given++;
     if (hold && holds < 64) held[holds++] = (__typeof__(*held)){current.bytes, current.size, current.used, 0};
     else complete(NULL, 0, current.bytes, current.size, current.used);
     current.bytes = NULL;
@@ -183,14 +186,23 @@ static void deliver(int all, int only_full)
     pthread_mutex_unlock(&delivery);
 }
 
+static _Atomic unsigned by_thread; /* buffers that the thread has given back */
+
 static void *work(void *unused)
 {
     for (;;) {
         const struct timespec t = {period / 1000, period % 1000 * 1000000L};
         nanosleep(&t, NULL);
+        const unsigned before = given;
         if (!hold) deliver(0, 1);
+        by_thread += given - before;
     }
     return unused;
+}
+
+void fake_wait_for_thread(void)
+{
+    while (!by_thread) sched_yield();
 }
 
 /* ---- CUPTI ---- */

@@ -27,6 +27,8 @@ void fake_call(const struct fake_call *call);
 void fake_take_over(void);
 /* CUPTI gives no buffer back before a forced flush, and a buffer holds so many records. */
 void fake_hold(unsigned records);
+/* Waits until CUPTI's thread has given a full buffer back. */
+void fake_wait_for_thread(void);
 /* Gives a buffer with a cut record to the tool. */
 void fake_cut_record(void);
 
