@@ -299,7 +299,8 @@ class Copy:
         done = subprocess.run(words, cwd=self.root, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode:
             return ""
-        dump = ["objdump", "-d", "-s", "-j", ".text", "-j", ".rodata", "-j", ".data", done.stdout.strip()]
+        sections = [f"--section={name}" for name in (".text", ".vtrace.text", ".rodata", ".data")]
+        dump = ["objdump", "-d", "-s", *sections, done.stdout.strip()]
         code = subprocess.run(dump, capture_output=True, text=True, check=True).stdout.split("\n", 3)[3]
         return hashlib.sha256(code.encode()).hexdigest()
 

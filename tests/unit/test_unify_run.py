@@ -177,18 +177,22 @@ def test_killed_while_it_wrote_the_uctl(heat: Path) -> None:
     assert names(heat) == {"heat.trace", "heat.uctl.tmp77"}, "the temporary file may belong to a running program"
 
 
-def test_missing_rank(heat: Path) -> None:
-    rank_files(heat.parent, 0, size=3)
-    with pytest.raises(VtraceError, match=r"rank 2 of 3 .*are missing"):
+@pytest.mark.parametrize("missing", [1, 2])
+def test_missing_rank(heat: Path, missing: int) -> None:
+    for rank in (0, 3 - missing):
+        rank_files(heat.parent, rank, size=3)
+    for path in heat.parent.glob(f"heat.{missing + 1}.*"):
+        path.unlink()
+    with pytest.raises(VtraceError, match=rf"rank {missing} of 3 .*are missing"):
         run(heat)
     run(heat, partial=True)
     trace = read_back(heat)
-    assert json.loads(trace.properties["VTRACE::ABOUT"])["missing_ranks"] == "2"
+    assert json.loads(trace.properties["VTRACE::ABOUT"])["missing_ranks"] == str(missing)
     coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
-    assert (coverage["complete"], coverage["shortfalls"]) == (False, ["no files of rank 2"])
+    assert (coverage["complete"], coverage["shortfalls"]) == (False, [f"no files of rank {missing}"])
     assert [x.group for x in trace.locations.values()] == ["MPI Rank 0", "MPI Rank 1", "MPI Rank 2"]
     assert trace.comms[0].members == (0, 1, 2)
-    assert trace.of(2) == []
+    assert trace.of(missing) == []
 
 
 def test_programs_of_one_run_under_their_own_names(heat: Path) -> None:
