@@ -80,10 +80,11 @@ static void on_parallel_begin(union data *task, const void *frame, union data *p
 {
     struct omp_thread *t = omp_thread();
     struct omp_team *team = NULL;
-    const void *body = omp_body;
+    const void *body = omp_body, *at = t && !body ? site(t, code) : body;
     (void)task, (void)frame;
     omp_body = NULL;
-    if (t && !(flags & PARALLEL_LEAGUE)) team = omp_fork(t, OMP_PARALLEL, body ? body : site(t, code), threads);
+    /* Without a place: the runtime's own threads for target tasks, which are in no region of the program. */
+    if (t && at && !(flags & PARALLEL_LEAGUE)) team = omp_fork(t, OMP_PARALLEL, at, threads);
     if (team) team->call = body ? code : NULL;
     parallel->value = team ? data_of_fork(team) : 0;
 }
@@ -286,10 +287,20 @@ static const struct {
     void (*function)(void);
 } callbacks[] = {
 #define CALLBACK(number, function) {number, (void (*)(void))(function)}
-    CALLBACK(3, on_parallel_begin),  CALLBACK(4, on_parallel_end),  CALLBACK(5, on_task_create),
-    CALLBACK(6, on_task_schedule),   CALLBACK(7, on_implicit_task), CALLBACK(17, on_mutex_released),
-    CALLBACK(20, on_work),           CALLBACK(23, on_sync_region),  CALLBACK(26, on_mutex_acquire),
-    CALLBACK(27, on_mutex_acquired), CALLBACK(30, on_cancel),
+    CALLBACK(3, on_parallel_begin),
+    CALLBACK(4, on_parallel_end),
+    CALLBACK(5, on_task_create),
+    CALLBACK(6, on_task_schedule),
+    CALLBACK(7, on_implicit_task),
+    CALLBACK(17, on_mutex_released),
+    CALLBACK(20, on_work),
+    CALLBACK(23, on_sync_region),
+    CALLBACK(26, on_mutex_acquire),
+    CALLBACK(27, on_mutex_acquired),
+    CALLBACK(30, on_cancel),
+    CALLBACK(33, omp_on_target),
+    CALLBACK(34, omp_on_target_data),
+    CALLBACK(35, omp_on_target_submit),
 };
 
 static int measure(struct dl_phdr_info *info, size_t bytes, void *data)

@@ -3,7 +3,8 @@
    libomp by OMPT callbacks (ompt.c; OpenMP 5.2, chapter 19). Both call the functions of this header, which write the
    same records (thread events of OTF2).
 
-   omp_threads.c owns the states of the threads, omp_events.c the teams, constructs.c the tables of regions and locks.
+   omp_threads.c owns the states of the threads, omp_events.c the teams, constructs.c the tables of regions and locks,
+   target.c the work that threads give to devices.
    In this folder these rules always hold:
    - Only the thread itself changes its state. Atomic fields are the exception: other threads read them.
    - A wrapper calls the next definition exactly once.
@@ -46,6 +47,15 @@
     X(TASKWAIT, "taskwait", 22)                                                                                        \
     X(TASKGROUP, "taskgroup", 22)                                                                                      \
     X(CANCEL, "cancel", 39)                                                                                            \
+    X(TARGET, "target", 4)                                                                                             \
+    X(TARGET_ENTER, "target enter data", 4)                                                                            \
+    X(TARGET_EXIT, "target exit data", 4)                                                                              \
+    X(TARGET_UPDATE, "target update", 4)                                                                               \
+    X(TARGET_ALLOC, "target alloc", 35)                                                                                \
+    X(TARGET_DELETE, "target delete", 36)                                                                              \
+    X(TARGET_TO_DEVICE, "target copy to device", 30)                                                                   \
+    X(TARGET_TO_HOST, "target copy to host", 30)                                                                       \
+    X(TARGET_SUBMIT, "target submit", 40)                                                                              \
     X(SET_LOCK, "omp_set_lock", 1)                                                                                     \
     X(UNSET_LOCK, "omp_unset_lock", 1)                                                                                 \
     X(TEST_LOCK, "omp_test_lock", 1)                                                                                   \
@@ -244,6 +254,15 @@ void omp_critical_end(struct omp_thread *t);
    entered. */
 void omp_lock_acquired(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
 void omp_lock_release(struct omp_thread *t, struct omp_lock *lock, uint32_t region);
+
+/* ---- target.c ---- */
+/* Callbacks of OMPT for target devices, with the values and types of the standard. */
+void omp_on_target(int kind, int endpoint, int device, void *task, void *target_task, uint64_t *target,
+                   const void *code);
+void omp_on_target_data(int endpoint, void *target_task, const uint64_t *target, uint64_t *operation, int kind,
+                        const void *from, int from_device, const void *to, int to_device, size_t bytes,
+                        const void *code);
+void omp_on_target_submit(int endpoint, const uint64_t *target, uint64_t *operation, unsigned teams);
 
 /* ---- next_function.c ---- */
 struct omp_next { /* the next definition of a function */

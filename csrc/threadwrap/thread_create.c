@@ -156,8 +156,9 @@ static int is_wanted(void)
 }
 
 /* Returns the library that creates a thread for itself, or NULL. Threads that MPI, the libraries below MPI, and drivers
-   of accelerators create for themselves are not part of the program. The answer for the last caller is kept. */
-static const char *helper_of(void *caller)
+   of accelerators create for themselves are not part of the program; nor those of LLVM's OpenMP that execute target tasks (nowait): the first one has no
+   argument, and creates the others. The answer for the last caller is kept. */
+static const char *helper_of(void *caller, const void *argument)
 {
     static const char *const libraries[] = {
         "libmpi",    "libopen-",  "libpmi",     "libprrte",  "mca_",        "libucp",     "libucs",         "libuct",
@@ -169,26 +170,29 @@ static const char *helper_of(void *caller)
     if (atomic_load(&good) == caller) return NULL;
     int saved = errno;
     const char *found = NULL;
+    int is_llvm = 0;
     if (dladdr(caller, &in) && in.dli_fname) {
         const char *slash = strrchr(in.dli_fname, '/'), *name = slash ? slash + 1 : in.dli_fname;
         for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
             if (!strncmp(name, libraries[i], strlen(libraries[i]))) found = libraries[i];
+        is_llvm = !strncmp(name, "libomp.so", 9) || !strncmp(name, "libiomp5.so", 11);
+        if (is_llvm && (!argument || vt_thread_helper())) found = "libomp";
     }
     errno = saved;
-    if (!found) atomic_store(&good, caller);
+    if (!found && !is_llvm) atomic_store(&good, caller);
     return found;
 }
 
 static uint32_t region_of(struct vt_call *c, void *caller)
 {
-    return is_wanted() && !helper_of(caller) ? vt_call_region(c) : 0;
+    return is_wanted() && !helper_of(caller, c) ? vt_call_region(c) : 0;
 }
 
 VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *),
                                   void *argument)
 {
     int detached = PTHREAD_CREATE_JOINABLE;
-    const char *helper = helper_of(__builtin_return_address(0));
+    const char *helper = helper_of(__builtin_return_address(0), argument);
     uint32_t region = helper ? 0 : region_of(&create, __builtin_return_address(0));
     struct start *s = enter(region, helper, (union thread_function){.posix = function}, argument);
     __typeof__(pthread_create) *real = vt_call_next(&create);
@@ -203,7 +207,7 @@ VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attri
 
 VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argument)
 {
-    const char *helper = helper_of(__builtin_return_address(0));
+    const char *helper = helper_of(__builtin_return_address(0), argument);
     uint32_t region = helper ? 0 : region_of(&create11, __builtin_return_address(0));
     struct start *s = enter(region, helper, (union thread_function){.c11 = function}, argument);
     __typeof__(thrd_create) *real = vt_call_next(&create11);

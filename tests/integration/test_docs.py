@@ -366,6 +366,9 @@ TYPED = {
     ("devices.md", "gcc -O2 saxpy.c -lOpenCL -o saxpy"): Typed(
         f"cp {ROOT}/examples/opencl/saxpy.c .", ("Kernels and copies of devices", "saxpy", "copy to device"),
     ),
+    ("devices.md", "clang-19 -g -O1 -fopenmp -fopenmp-targets=x86_64-pc-linux-gnu axpy.c -o axpy"): Typed(
+        f"cp {ROOT}/examples/target/axpy.c .", ("target copy to device", "8,388,608", "host", "target submit"),
+    ),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
     ),

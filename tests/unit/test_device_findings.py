@@ -17,8 +17,9 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.overview import read_overview
 
-FINISH, START, KERNEL, COPY, MAIN = range(5)
+FINISH, START, KERNEL, COPY, MAIN, TARGET, SUBMIT, TO_HOST = range(8)
 OPENCL, TRANSFER = _otf2.PARADIGM_OPENCL.value, _otf2.REGION_ROLE_DATA_TRANSFER.value
+OPENMP = _otf2.PARADIGM_OPENMP.value
 STREAM, DEVICE = _otf2.LOCATION_TYPE_ACCELERATOR_STREAM.value, _otf2.LOCATION_GROUP_TYPE_ACCELERATOR.value
 Event = tuple[Any, ...]
 
@@ -42,6 +43,9 @@ def archive(path: Path, host: list[Event], *streams: list[Event], creator: int =
     made.region(KERNEL, "spin", _otf2.REGION_ROLE_KERNEL.value, OPENCL)
     made.region(COPY, "copy to host", TRANSFER, OPENCL)
     made.region(MAIN, "main")
+    made.region(TARGET, "!$omp target", _otf2.REGION_ROLE_CODE.value, OPENMP)
+    made.region(SUBMIT, "!$omp target submit", _otf2.REGION_ROLE_KERNEL.value, OPENMP)
+    made.region(TO_HOST, "!$omp target copy to host", TRANSFER, OPENMP)
     for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED")):
         made.define("Attribute", number, name, "", _otf2.TYPE_UINT64.value)
     return Trace(made.close())
@@ -108,3 +112,14 @@ def test_activities_in_a_window(tmp_path: Path) -> None:
     assert [[*row.values()] for row in whole.records()] == [[1, COPY, 10, 20, 640, 5], [1, KERNEL, 30, 60, 0, 8]]
     part = device_activities(trace, Selection(start=15, stop=40))
     assert [(row["begin"], row["end"]) for row in part.records()] == [(15, 20), (30, 40)]
+
+
+def test_copies_of_target_regions(tmp_path: Path) -> None:
+    """A target region has a kernel of 30 ns and two copies of 100 ns each; another copy is outside."""
+    copies = [event for begin in (110, 210, 350) for event in (
+        (begin, "Enter", TO_HOST, {0: 640}), (begin + 100, "Leave", TO_HOST),
+    )]  # fmt: skip
+    host = call(0, 1000, MAIN, *call(50, 320, TARGET, *call(60, 90, SUBMIT), *copies[:4]), *copies[4:])
+    (found,) = (finding for kind, finding in findings(archive(tmp_path, host)).items() if kind == "target_copies")
+    assert (found.loss_ns, found.region) == (300, "!$omp target copy to host")
+    assert "300 ns in copies of 1,920 bytes and allocations for target regions" in found.text

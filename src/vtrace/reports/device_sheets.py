@@ -53,8 +53,22 @@ def devices(trace: Trace, found: Table) -> Sheet:
     return Sheet(name="devices", title="Devices", columns=columns, rows=rows)
 
 
-def kernels_and_copies(trace: Trace, found: Table) -> Sheet:
-    """The activities of all devices by kernel or kind of copy, the longest time first."""
+def kernels_and_copies(trace: Trace, streams: Table, targets: Table) -> Sheet:
+    """The activities of all devices by kernel or kind of copy, the longest time first; and the calls in target regions
+    of OpenMP, measured on the host."""
+    rows = [*_activities(trace, streams, "device"), *_activities(trace, targets, "host")]
+    rows.sort(key=lambda row: -row["time_ns"])
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("calls", "number"), Column("mean_ns", "mean", "span"),
+        Column("max_ns", "max", "span", minor=True), Column("bytes", "bytes"),
+        Column("gigabytes_per_second", "GB/s", "ratio"),
+        Column("queued_ns", "in the queue", "span", minor=True), Column("measured", "measured on", "text"),
+        Column("role", kind="text"), Column("activity", "activity", "text"),
+    ]  # fmt: skip
+    return Sheet(name="kernels", title="Kernels and copies of devices", columns=columns, rows=rows)
+
+
+def _activities(trace: Trace, found: Table, measured: str) -> list[Row]:
     first, member = group([found["region"]])
     lengths = found["end"] - found["begin"]
     sums = {
@@ -69,14 +83,6 @@ def kernels_and_copies(trace: Trace, found: Table) -> Sheet:
             "activity": str(trace.regions["name"][region]), "role": str(trace.regions["role"][region]).lower(),
             "calls": n, "time_ns": ns, "mean_ns": ns / n, "max_ns": int(lengths[member == row].max()),
             "bytes": size, "gigabytes_per_second": size / ns if size and ns else None,
-            "queued_ns": int(sums["queued"][row]) / n,
+            "queued_ns": int(sums["queued"][row]) / n, "measured": measured,
         })  # fmt: skip
-    rows.sort(key=lambda row: -row["time_ns"])
-    columns = [
-        Column("time_ns", "time s", "ns"), Column("calls", "number"), Column("mean_ns", "mean", "span"),
-        Column("max_ns", "max", "span", minor=True), Column("bytes", "bytes"),
-        Column("gigabytes_per_second", "GB/s", "ratio"),
-        Column("queued_ns", "in the queue", "span", minor=True), Column("role", kind="text"),
-        Column("activity", "activity", "text"),
-    ]  # fmt: skip
-    return Sheet(name="kernels", title="Kernels and copies of devices", columns=columns, rows=rows)
+    return rows

@@ -16,7 +16,7 @@ from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.costs import CostQuestion, Costs
-from vtrace.analysis.questions.device_activities import device_activities
+from vtrace.analysis.questions.device_activities import device_activities, target_calls
 from vtrace.analysis.questions.increases import Increases, Path
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
@@ -66,6 +66,8 @@ class SummaryNumbers:
     allocations: Table
     devices: Table
     """What devices do, from the question DeviceActivities."""
+    targets: Table
+    """The calls of threads in target regions of OpenMP, from the same question."""
     costs: Costs | None
     """None: the archive has no calling contexts, so no samples."""
     increases: dict[tuple[int, int, Path], float]
@@ -110,6 +112,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
         heap=heap_curve(heap.answer(), trace),
         allocations=allocations.answer(),
         devices=device_activities(trace, window),
+        targets=target_calls(trace, window),
         costs=costs.answer() if costs else None,
         increases=increases.answer(),
         events=sum(met.events.values()),
@@ -159,7 +162,7 @@ def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> l
         regions(numbers, sort).cut(top, more), call_bytes(numbers).cut(top, ALL), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
         rma_synchronization(numbers), devices(numbers.trace, numbers.devices).cut(top, ALL),
-        kernels_and_copies(numbers.trace, numbers.devices).cut(top, ALL), *io(numbers, top, ALL),
+        kernels_and_copies(numbers.trace, numbers.devices, numbers.targets).cut(top, ALL), *io(numbers, top, ALL),
         heap(numbers).cut(top, ALL), counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),
     )  # fmt: skip
     return list(made)

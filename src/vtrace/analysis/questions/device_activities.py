@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BYTES, QUEUED = "DEVICE_BYTES", "DEVICE_QUEUED"
 """The attributes of an activity with its bytes, and with the ns in the queue before it (csrc/openclwrap/names.c)."""
+_TARGET_ROLES = ("KERNEL", "DATA_TRANSFER", "ALLOCATE", "DEALLOCATE")
+"""The roles that OpenMP's regions have inside of target regions only."""
 COLUMNS = ("location", "region", "begin", "end", "bytes", "queued")
 
 
@@ -143,6 +145,19 @@ def device_activities(trace: Source, window: Selection) -> Table:
     question = DeviceActivities()
     if len(streams):
         ask(trace, [question], replace(window, locations=tuple(streams.tolist()), helpers=()))
+    return question.answer()
+
+
+def target_calls(trace: Source, window: Selection) -> Table:
+    """The same for what target regions of OpenMP ask of devices: allocations, copies and kernels, as calls of the
+    threads, with the host's times."""
+    regions = trace.regions
+    known = (regions["paradigm"].astype(str) == "OPENMP") & np.isin(regions["role"].astype(str), _TARGET_ROLES)
+    question = DeviceActivities(tuple(np.flatnonzero(known).tolist()))
+    if known.any():
+        processes = np.unique(trace.places.process[window.threads(trace)])
+        threads = np.flatnonzero(np.isin(trace.places.process, processes) & ~trace.locations["device"])
+        ask(trace, [question], replace(window, locations=tuple(threads.tolist()), helpers=()))
     return question.answer()
 
 

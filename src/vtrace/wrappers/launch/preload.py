@@ -393,6 +393,8 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
         # A bundle also has the libraries that vtrace-cc has linked: the program does not start without them.
         if wants(kind, chosen, start.environ, defaults.get(kind, False)) or (chosen.bundle and name in loaded.libraries)
     ]
+    if "openmp" in kinds and (place := uses.unseen_targets(loaded, start.environ)):
+        made.warnings.append(f"target regions are not recorded: LD_LIBRARY_PATH needs {place}, for its libomp.so")
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None

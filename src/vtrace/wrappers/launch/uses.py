@@ -42,6 +42,17 @@ def openmp(loaded: Loaded) -> bool:
     return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
 
 
+def unseen_targets(loaded: Loaded, environ: Mapping[str, str]) -> str | None:
+    """The directory that LD_LIBRARY_PATH lacks for LLVM's libomptarget to report target regions, else None: it opens
+    libomp.so, by that name, to find its tool, and no RUNPATH of the program holds for it."""
+    paths = {os.path.basename(name): path for name, path in loaded.libraries.items() if path}
+    target = next((path for name, path in paths.items() if name.startswith("libomptarget.so")), None)
+    searched = [*environ.get("LD_LIBRARY_PATH", "").split(":"), os.path.dirname(paths.get("libc.so.6", ""))]
+    if not target or any(place and os.path.exists(os.path.join(place, "libomp.so")) for place in searched):
+        return None
+    return os.path.dirname(os.path.realpath(target))
+
+
 FOREIGN_OPTIONS = (
     ("-pg -mfentry", "-fpatchable-function-entry=5", "-fxray-instrument") if os.uname().machine == "x86_64" else ()
 )
