@@ -91,7 +91,7 @@ static uint32_t region_of(struct function *f)
     if (!region) {
         char name[128];
         plain(name, sizeof name, f->name);
-        struct vt_device_named named = {name, 0};
+        struct vt_device_named named = {.name = name};
         region = vt_device_function_region(&named);
         atomic_store(&f->region, region ? region : HIDDEN);
     }

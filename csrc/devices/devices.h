@@ -71,11 +71,12 @@ enum vt_device_action {
 struct vt_device_named {
     const char *name;
     _Atomic uint32_t region; /* 0: not known yet */
+    _Atomic int64_t limit, calls; /* limit: of a filter */
 };
 
-/* Returns the region of a function; 0: it is not recorded. */
+/* Returns the region of a function for one call; 0: the call is not recorded. */
 uint32_t vt_device_function_region(struct vt_device_named *function);
-/* Returns the region of an activity; 0: it is not recorded. name: a kernel's, else NULL. */
+/* Returns the region for one activity; 0: it is not recorded. name: a kernel's, else NULL. */
 uint32_t vt_device_activity_region(enum vt_device_action action, const char *name);
 
 /* Attributes of events. */
@@ -84,6 +85,7 @@ enum vt_device_attribute {
     VT_DEVICE_BYTES,
     VT_DEVICE_QUEUED,
     VT_DEVICE_SUBMITTED,
+    VT_DEVICE_BLOCKING,
     VT_DEVICE_ATTRIBUTES
 };
 /* Returns the id of an attribute; 0: none. */

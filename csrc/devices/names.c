@@ -10,28 +10,30 @@ enum { ROLE_KERNEL = 40, ROLE_DATA_TRANSFER = 30 };
 
 struct kernel {
     struct kernel *next;
-    uint32_t region;
+    struct vt_device_named named;
     char name[];
 };
 
 static struct kernel *_Atomic lists[LISTS];
 
-static uint32_t define(const char *name, uint8_t role)
+/* The region of a name, defined at its first use. 0: the filter leaves the call out. Two threads may define a region at
+   one time; vtunify merges equal ones. */
+static uint32_t take(struct vt_device_named *named, uint8_t role)
 {
-    const uint32_t region =
-        vt_call_limit(name, vt_device_api.group) ? vt_define_region(name, vt_device_api.paradigm, role, NULL, 0) : 0;
-    return region ? region : HIDDEN;
+    uint32_t region = atomic_load_explicit(&named->region, memory_order_acquire);
+    if (!region) {
+        const int64_t limit = vt_call_limit(named->name, vt_device_api.group);
+        if (limit) region = vt_define_region(named->name, vt_device_api.paradigm, role, NULL, 0);
+        if (!region) region = HIDDEN;
+        atomic_store(&named->limit, limit);
+        atomic_store_explicit(&named->region, region, memory_order_release);
+    }
+    const int64_t limit = atomic_load_explicit(&named->limit, memory_order_relaxed);
+    if (region == HIDDEN || (limit != VT_CALL_ALL && atomic_fetch_add(&named->calls, 1) >= limit)) return 0;
+    return region;
 }
 
-/* The region of a name, defined at its first use. Two threads may define it at one time; vtunify merges equal ones. */
-static uint32_t known(struct vt_device_named *named, uint8_t role)
-{
-    uint32_t region = atomic_load_explicit(&named->region, memory_order_relaxed);
-    if (!region) atomic_store(&named->region, region = define(named->name, role));
-    return region == HIDDEN ? 0 : region;
-}
-
-uint32_t vt_device_function_region(struct vt_device_named *function) { return known(function, VT_ROLE_FUNCTION); }
+uint32_t vt_device_function_region(struct vt_device_named *function) { return take(function, VT_ROLE_FUNCTION); }
 
 static uint32_t kernel_region(const char *name)
 {
@@ -40,34 +42,33 @@ static uint32_t kernel_region(const char *name)
     struct kernel *_Atomic *list = &lists[hash % LISTS];
     struct kernel *head = atomic_load(list);
     for (struct kernel *k = head; k; k = k->next)
-        if (!strcmp(k->name, name)) return k->region == HIDDEN ? 0 : k->region;
+        if (!strcmp(k->name, name)) return take(&k->named, ROLE_KERNEL);
     const size_t bytes = strlen(name) + 1;
     struct kernel *k = vt_pages(sizeof *k + bytes); /* a page each: programs have few kernels */
-    const uint32_t region = define(name, ROLE_KERNEL);
-    if (k) {
-        memcpy(k->name, name, bytes);
-        k->region = region;
-        k->next = head;
-        while (!atomic_compare_exchange_weak(list, &k->next, k)) continue;
-    }
-    return region == HIDDEN ? 0 : region;
+    if (!k) return 0;
+    memcpy(k->name, name, bytes);
+    k->named.name = k->name;
+    const uint32_t region = take(&k->named, ROLE_KERNEL);
+    k->next = head;
+    while (!atomic_compare_exchange_weak(list, &k->next, k)) continue;
+    return region;
 }
 
 uint32_t vt_device_activity_region(enum vt_device_action action, const char *name)
 {
     static struct vt_device_named copies[VT_DEVICE_ACTIONS] = {
-        [VT_DEVICE_TO_DEVICE] = {"copy to device", 0},
-        [VT_DEVICE_TO_HOST] = {"copy to host", 0},
-        [VT_DEVICE_ON_DEVICE] = {"copy on device", 0},
-        [VT_DEVICE_BETWEEN] = {"copy between devices", 0},
-        [VT_DEVICE_ON_HOST] = {"copy on host", 0},
-        [VT_DEVICE_FILL] = {"fill", 0},
-        [VT_DEVICE_MAP] = {"map", 0},
-        [VT_DEVICE_UNMAP] = {"unmap", 0},
-        [VT_DEVICE_MIGRATE] = {"migrate", 0},
+        [VT_DEVICE_TO_DEVICE] = {.name = "copy to device"},
+        [VT_DEVICE_TO_HOST] = {.name = "copy to host"},
+        [VT_DEVICE_ON_DEVICE] = {.name = "copy on device"},
+        [VT_DEVICE_BETWEEN] = {.name = "copy between devices"},
+        [VT_DEVICE_ON_HOST] = {.name = "copy on host"},
+        [VT_DEVICE_FILL] = {.name = "fill"},
+        [VT_DEVICE_MAP] = {.name = "map"},
+        [VT_DEVICE_UNMAP] = {.name = "unmap"},
+        [VT_DEVICE_MIGRATE] = {.name = "migrate"},
     };
     if (action == VT_DEVICE_KERNEL) return kernel_region(name);
-    return action == VT_DEVICE_NOTHING ? 0 : known(&copies[action], ROLE_DATA_TRANSFER);
+    return action == VT_DEVICE_NOTHING ? 0 : take(&copies[action], ROLE_DATA_TRANSFER);
 }
 
 uint32_t vt_device_attribute(enum vt_device_attribute which)
@@ -77,6 +78,7 @@ uint32_t vt_device_attribute(enum vt_device_attribute which)
         [VT_DEVICE_BYTES] = {"DEVICE_BYTES", "bytes that a device copies or fills"},
         [VT_DEVICE_QUEUED] = {"DEVICE_QUEUED", "ns between the command's entry into the queue and its start"},
         [VT_DEVICE_SUBMITTED] = {"DEVICE_SUBMITTED", "ns between the command's submission to the device and its start"},
+        [VT_DEVICE_BLOCKING] = {"DEVICE_BLOCKING", "1: the call waits for its command"},
     };
     static _Atomic uint32_t ids[VT_DEVICE_ATTRIBUTES];
     uint32_t id = atomic_load_explicit(&ids[which], memory_order_relaxed);

@@ -10,9 +10,9 @@
 #define ENQUEUES(name, action, kernel, bytes, blocks, parameters, arguments)                                           \
     static cl_int name(cl_command_queue queue, LIST parameters, cl_uint n, const cl_event *waits, cl_event *event)     \
     {                                                                                                                  \
-        static struct vt_device_named function = {#name, 0};                                                           \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         struct vt_cl_call own_call;                                                                                    \
-        cl_event *own = vt_cl_begin(&own_call, &function, queue, action, kernel, bytes);                               \
+        cl_event *own = vt_cl_begin(&own_call, &function, queue, action, kernel, bytes, blocks);                       \
         const cl_int result = VT_NEXT(name)(queue, LIST arguments, n, waits, own ? own : event);                       \
         vt_cl_end(&own_call, result, event, blocks);                                                                   \
         return result;                                                                                                 \
@@ -23,10 +23,10 @@
     static void *name(cl_command_queue queue, LIST parameters, cl_uint n, const cl_event *waits, cl_event *event,      \
                       cl_int *error)                                                                                   \
     {                                                                                                                  \
-        static struct vt_device_named function = {#name, 0};                                                           \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         struct vt_cl_call own_call;                                                                                    \
         cl_int result = CL_SUCCESS;                                                                                    \
-        cl_event *own = vt_cl_begin(&own_call, &function, queue, VT_DEVICE_MAP, NULL, bytes);                          \
+        cl_event *own = vt_cl_begin(&own_call, &function, queue, VT_DEVICE_MAP, NULL, bytes, blocks);                  \
         void *mapped = VT_NEXT(name)(queue, LIST arguments, n, waits, own ? own : event, &result);                     \
         vt_cl_end(&own_call, result, event, blocks);                                                                   \
         if (error) *error = result;                                                                                    \
@@ -37,7 +37,7 @@
 #define CALLS(type, name, parameters, arguments, then)                                                                 \
     static type name(LIST parameters)                                                                                  \
     {                                                                                                                  \
-        static struct vt_device_named function = {#name, 0};                                                           \
+        static struct vt_device_named function = {#name, 0, 0, 0};                                                     \
         const uint32_t region = vt_cl_function_region(&function);                                                      \
         if (region) vt_enter(region);                                                                                  \
         const type result = VT_NEXT(name)(LIST arguments);                                                             \
@@ -161,7 +161,7 @@ ENQUEUES(clEnqueueSVMFree, VT_DEVICE_NOTHING, NULL, 0, 0,
 CALLS(cl_int, clFlush, (cl_command_queue queue), (queue), )
 static cl_int clFinish(cl_command_queue queue)
 {
-    static struct vt_device_named function = {"clFinish", 0};
+    static struct vt_device_named function = {.name = "clFinish"};
     const uint32_t region = vt_cl_function_region(&function);
     if (region) vt_enter(region);
     const cl_int result = VT_NEXT(clFinish)(queue);

@@ -84,7 +84,7 @@ static uint32_t region_of(enum vt_device_action action, cl_kernel kernel)
 }
 
 cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function, cl_command_queue queue,
-                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes)
+                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes, int blocks)
 {
     static _Atomic uint64_t numbers;
     memset(call, 0, sizeof *call);
@@ -99,6 +99,7 @@ cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function,
     c->region = region;
     c->bytes = bytes;
     c->number = atomic_fetch_add(&numbers, 1) + 1;
+    if (blocks) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_device_attribute(VT_DEVICE_BLOCKING)), 1);
     vt_device_enter(call->region, c->number);
     c->enter = vt_device_now();
     return &call->event;

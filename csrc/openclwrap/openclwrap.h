@@ -136,9 +136,10 @@ struct vt_cl_call {
     cl_event event;
 };
 
-/* Enters the call. kernel: the command's; else NULL. Returns the place for the event of the command. */
+/* Enters the call. kernel: the command's; else NULL. blocks: the call waits for its command.
+   Returns the place for the event of the command. */
 cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function, cl_command_queue queue,
-                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes);
+                      enum vt_device_action action, cl_kernel kernel, uint64_t bytes, int blocks);
 /* Leaves the call; event: where the program wants its event, or NULL; has_ended: the call has waited for the command. */
 void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_ended);
 /* Records the finished commands of a queue: all of them, or in a queue without order those near the head of its list.

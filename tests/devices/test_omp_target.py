@@ -9,28 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from support.build import mpis
+from support.build import mpis, offload
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.tools import PROGRAMS, unavailable
+from support.tools import PROGRAMS
 
-LIBRARIES = "/usr/lib/llvm-19/lib"
-FLAGS = ("-g", "-O0", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", f"-Wl,-rpath,{LIBRARIES}")
 ROUNDS = 5
-BESIDE = {"LD_LIBRARY_PATH": LIBRARIES}
-"""libomptarget finds its tool by libomp.so."""
 
 
 def program(build: Builder) -> Path:
-    if not Path(LIBRARIES, "libomptarget.so").exists():
-        unavailable("libomp-19-dev is not installed")
-    return build("omp_target.c", compiler="clang-19", flags=FLAGS, plain=True)
+    offload.check_installed()
+    return build("omp_target.c", compiler=offload.COMPILER, flags=offload.FLAGS, plain=True)
 
 
 def unified(place: Path, *words: str | Path, code: int = 0, env: dict[str, str] | None = None) -> Trace:
-    done = vtrace(place, "run", "-o", "run", *words, check=False, env=BESIDE | (env or {}))
+    done = vtrace(place, "run", "-o", "run", *words, check=False, env=offload.ENVIRONMENT | (env or {}))
     assert done.returncode == code, str(done)
     unify(place, "run")
     return check(place / "run.trace", complete=code == 0)
@@ -98,9 +93,9 @@ def test_odd_ends(build: Builder, tmp_path: Path, how: str, code: int) -> None:
 
 
 def test_two_ranks(build: Builder, tmp_path: Path) -> None:
-    program(build)  # the compiler is there
+    offload.check_installed()
     mpi = mpis.find("mpich-wheel", build)
-    flags = ("-cc=clang-19", *FLAGS, "-DWITH_MPI")
+    flags = (f"-cc={offload.COMPILER}", *offload.FLAGS, "-DWITH_MPI")
     made = build("omp_target.c", compiler=str(mpi.mpicc), flags=flags, plain=True)
     trace = unified(tmp_path, *mpi.launch, "-n", "2", made, "order", str(ROUNDS), env=dict(mpi.env))
     assert targets(trace) == expected() + expected()
@@ -133,6 +128,6 @@ def test_filter(build: Builder, tmp_path: Path) -> None:
 def test_told_without_the_library(build: Builder, tmp_path: Path) -> None:
     """libomptarget does not find libomp.so: vtrace run says how to record its regions."""
     done = vtrace(tmp_path, "run", program(build), "order", env={"LD_LIBRARY_PATH": ""})
-    assert f"target regions are not recorded: LD_LIBRARY_PATH needs {LIBRARIES}" in done.stderr
+    assert f"target regions are not recorded: LD_LIBRARY_PATH needs {offload.LIBRARIES}" in done.stderr
     silent = vtrace(tmp_path, "run", "--no-openmp", program(build), "order", env={"LD_LIBRARY_PATH": ""})
     assert "target regions" not in silent.stderr

@@ -105,6 +105,22 @@ def test_filter(build: Builder, tmp_path: Path) -> None:
     assert (names["clEnqueueNDRangeKernel"], names["clFinish"]) == (2, 0)
 
 
+def test_limits(build: Builder, tmp_path: Path) -> None:
+    """A limit counts the calls of a function and the activities of a kernel or of a kind of copy."""
+    (tmp_path / "rules").write_text(
+        "scale -- 3\ncopy on device -- 2\nclFlush;clFinish -- 1\nclEnqueueReadBuffer -- 4\n"
+    )
+    trace, _ = unified(tmp_path, program(build), "order", str(ROUNDS), env={"VT_FILTER_SPEC": str(tmp_path / "rules")})
+    (stream,) = streams(trace)
+    found = calls(trace)
+    counts = Counter(name for name, _ in seen(found[stream]))
+    assert (counts["scale"], counts["copy on device"], counts["copy to device"]) == (3, 2, ROUNDS)
+    host = Counter(one.name for one in found[0])
+    assert (host["clEnqueueReadBuffer"], host["clFinish"], host["clEnqueueNDRangeKernel"]) == (4, 1, ROUNDS)
+    blocking = {one.name for one in found[0] if one.values.get("DEVICE_BLOCKING")}
+    assert blocking == {"clEnqueueReadBuffer", "clEnqueueMapBuffer"}
+
+
 def test_a_queue_without_order(build: Builder, tmp_path: Path) -> None:
     """Kernels that overlap are on lanes, which nest nothing."""
     trace, _ = unified(tmp_path, program(build), "overlap", str(ROUNDS))

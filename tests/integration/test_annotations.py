@@ -124,6 +124,19 @@ def test_filter(build: Builder, tmp_path: Path) -> None:
     assert story(trace, 1) == pair("third")
 
 
+def test_domains(build: Builder, tmp_path: Path) -> None:
+    """A rule limits each region of a domain; --select domain= shows the regions of a domain."""
+    program = nvtx_program(build, "nvtx_calls.c")
+    (tmp_path / "rules").write_text("solver -- 1 G\ninput* -- 0 G\n")
+    trace, _ = record_annotated(tmp_path, program, env={"VT_FILTER_SPEC": str(tmp_path / "rules")})
+    steps = [word for n in trace.locations for word in story(trace, n) if word[1:] == "step"]
+    assert (len(steps), "+unnamed" in story(trace)) == (2, False)
+    rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", "domain=solv*,none").stdout.splitlines()
+    assert [row["function"] for row in csv.DictReader(rows)] == ["step"]
+    nothing = vtrace(tmp_path, "profile", "run", "--csv", "--select", "domain=Solver")
+    assert "--select: no domain matches Solver; did you mean solver?" in nothing.stderr
+
+
 @pytest.mark.parametrize("how", ["option", "setting", "own tool"])
 def test_not_recorded(build: Builder, tmp_path: Path, how: str) -> None:
     """Nothing is recorded of the program, which makes no other calls; a tool of the user is kept."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 
@@ -89,6 +90,19 @@ def test_kokkos(build: Builder, tmp_path: Path, old: bool) -> None:
     assert [name for name, *_ in found.metrics] == ["Host bytes", "Cuda bytes", copy]
     assert "Kokkos" in found.groups
     assert [(m.category, m.text) for m in trace.markers] == [("Kokkos", "converged")]
+
+
+def test_kokkos_kernels_by_label(build: Builder, tmp_path: Path) -> None:
+    """A rule and --select name a kernel by its label, and all kernels by the domain."""
+    (tmp_path / "rules").write_text("axpy -- 3\nKokkos::* -- 0\n")
+    program, env = build("kokkos_calls.c", flags=PLAIN, plain=True), {"VT_FILTER_SPEC": str(tmp_path / "rules")}
+    trace, _ = record_annotated(tmp_path, program, env=env)
+    counts = trace.calls()
+    assert (counts["axpy"], counts["dot"], counts["Kokkos::fence"]) == (3, 10, 0)
+    for pattern, expected in (("region=dot", {"dot"}), ("domain=Kokkos", {"axpy", "dot", "unnamed"})):
+        rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", pattern).stdout.splitlines()
+        shown = {row["function"] for row in csv.DictReader(rows)}
+        assert shown & {"axpy", "dot", "unnamed", "main"} == expected
 
 
 def test_kokkos_own_tool(build: Builder, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.build import offload
 from support.build.builder import Builder
 from support.readers import docs
 from support.readers.docs import Block
@@ -368,6 +369,8 @@ TYPED = {
     ),
     ("devices.md", "clang-19 -g -O1 -fopenmp -fopenmp-targets=x86_64-pc-linux-gnu axpy.c -o axpy"): Typed(
         f"cp {ROOT}/examples/target/axpy.c .", ("target copy to device", "8,388,608", "host", "target submit"),
+        # libomp-19-dev may be unpacked elsewhere
+        (("/usr/lib/llvm-19/lib", str(offload.LIBRARIES)), ("-g -O1", " ".join(offload.FLAGS))),
     ),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")

@@ -17,7 +17,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.overview import read_overview
 
-FINISH, START, KERNEL, COPY, MAIN, TARGET, SUBMIT, TO_HOST = range(8)
+FINISH, START, KERNEL, COPY, MAIN, TARGET, SUBMIT, TO_HOST, WRITE = range(9)
 OPENCL, TRANSFER = _otf2.PARADIGM_OPENCL.value, _otf2.REGION_ROLE_DATA_TRANSFER.value
 OPENMP = _otf2.PARADIGM_OPENMP.value
 STREAM, DEVICE = _otf2.LOCATION_TYPE_ACCELERATOR_STREAM.value, _otf2.LOCATION_GROUP_TYPE_ACCELERATOR.value
@@ -43,10 +43,11 @@ def archive(path: Path, host: list[Event], *streams: list[Event], creator: int =
     made.region(KERNEL, "spin", _otf2.REGION_ROLE_KERNEL.value, OPENCL)
     made.region(COPY, "copy to host", TRANSFER, OPENCL)
     made.region(MAIN, "main")
+    made.region(WRITE, "clEnqueueWriteBuffer", 1, OPENCL)
     made.region(TARGET, "!$omp target", _otf2.REGION_ROLE_CODE.value, OPENMP)
     made.region(SUBMIT, "!$omp target submit", _otf2.REGION_ROLE_KERNEL.value, OPENMP)
     made.region(TO_HOST, "!$omp target copy to host", TRANSFER, OPENMP)
-    for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED")):
+    for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED", "DEVICE_BLOCKING")):
         made.define("Attribute", number, name, "", _otf2.TYPE_UINT64.value)
     return Trace(made.close())
 
@@ -64,6 +65,13 @@ def test_waits_for_a_device(tmp_path: Path) -> None:
     assert "which spends 67 % of its time in copy to host" in found["device_wait"].text
     assert found["device_wait"].share == pytest.approx(0.15)  # of the thread's 1000 ns: streams are no threads
     assert found["device_wait"].region == "clFinish"
+
+
+def test_only_calls_that_block_wait(tmp_path: Path) -> None:
+    """Two writes while the device is busy, of which the second one waits."""
+    writes = [(100, "Enter", WRITE), (200, "Leave", WRITE), (300, "Enter", WRITE, {2: 1}), (350, "Leave", WRITE)]
+    found = findings(archive(tmp_path, call(0, 1000, MAIN, *writes), call(50, 900, KERNEL)))
+    assert (found["device_wait"].loss_ns, found["device_wait"].region) == (50, "clEnqueueWriteBuffer")
 
 
 def test_many_small_kernels(tmp_path: Path) -> None:
@@ -109,7 +117,7 @@ def test_activities_in_a_window(tmp_path: Path) -> None:
     ]  # fmt: skip
     trace = archive(tmp_path, call(0, 100, MAIN), stream)
     whole = device_activities(trace, Selection())
-    assert [[*row.values()] for row in whole.records()] == [[1, COPY, 10, 20, 640, 5], [1, KERNEL, 30, 60, 0, 8]]
+    assert [[*row.values()] for row in whole.records()] == [[1, COPY, 10, 20, 640, 5, 0], [1, KERNEL, 30, 60, 0, 8, 0]]
     part = device_activities(trace, Selection(start=15, stop=40))
     assert [(row["begin"], row["end"]) for row in part.records()] == [(15, 20), (30, 40)]
 

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Selection"]
 
-PATTERNS = ("region", "class", "path", "location")
-"""The values of KIND in --select KIND=PATTERN."""
+PATTERNS = ("region", "class", "domain", "path", "location")
+"""The values of KIND in --select KIND=PATTERN. domain: of an annotation, or another group of regions."""
 
+_OF_REGIONS = "REGIONS"
+"""OTF2's type of groups of regions."""
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}  # noqa: RUF001
 
 
@@ -170,6 +172,25 @@ class Patterns:
             found &= np.array([any(fnmatchcase(text, one) for one in group) for text in texts], bool)
         return found
 
+    def regions(self, trace: Source) -> Array:
+        """(regions,) bool: the regions whose name, class and domain match."""
+        table, groups = trace.regions, trace.definitions.tables["comm_groups"]
+        classes = self.matching("class", np.array(table.classes, object))[table["class"]]
+        activities = self.matching("class", np.array(table.activities, object))[table["activity"]]
+        found: Array = self.matching("region", table["name"]) & (classes | activities)
+        if self.of("domain"):
+            chosen = (groups["type"] == _OF_REGIONS) & self.matching("domain", groups["name"])
+            ends = zip(groups["offset"][chosen].tolist(), groups["count"][chosen].tolist(), strict=True)
+            members = [trace.definitions.members[first : first + count] for first, count in ends]
+            rows = trace.definitions.ids["regions"].rows(np.concatenate([np.empty(0, np.uint64), *members]))
+            found &= np.isin(np.arange(table.rows), rows)
+        return found
+
+    @property
+    def limits_regions(self) -> bool:
+        """True if regions may be left out."""
+        return any(self.of(kind) for kind in ("region", "class", "domain"))
+
     def paths(self, tree: Table, names: Array) -> Array:
         """(paths,) bool: the call paths whose regions, joined as in main > solve, match. tree: of Trace.call_tree."""
         joined = [""]
@@ -189,9 +210,13 @@ class Patterns:
         return replace(window, locations=locations)
 
     def unmatched(self, trace: Source) -> Iterator[str]:
-        """A line for each pattern of regions, classes and call paths that matches no name, with similar names. In a
-        call path, names without wildcards must be regions."""
-        known = {"region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities]}
+        """A line for each pattern of regions, classes, domains and call paths that matches no name, with similar names.
+        In a call path, names without wildcards must be regions."""
+        groups = trace.definitions.tables["comm_groups"]
+        known = {
+            "region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities],
+            "domain": groups["name"][groups["type"] == _OF_REGIONS].tolist(),
+        }  # fmt: skip
         words = [(kind, one, one) for kind, each in self.all for one in each if kind in known]
         words += [
             ("region", part, one)

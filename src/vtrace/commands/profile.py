@@ -76,8 +76,8 @@ def _check(values: dict[str, Any]) -> None:
     for option, given in (("--source", values["file"] is not None), (f"--by {by}", alone)):
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
-    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "path")):
-        raise UsageError("--by section cannot --select a region, class or path", "select a location")
+    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "domain", "path")):
+        raise UsageError("--by section cannot --select a region, class, domain or path", "select a location")
     if by == "timer" and patterns.of("path"):
         raise UsageError("--by timer cannot --select a path", "select a region, class or location")
     if metrics is not None and by != "timer" and (patterns.of("class") or patterns.of("path")):
@@ -103,7 +103,7 @@ def _check_allocations(values: dict[str, Any]) -> None:
 @trace_command(
     archives=-1, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", check=_check, by=PROFILE_UNITS,
     sort=(*PROFILE_SORTS, *ALLOCATION_SORTS), top=20,
-    select="Only time of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+    select="Only time of a region, class, domain, path or location that matches PATTERN[,PATTERN...]; repeatable.",
     json="Print all rows as JSON; times in ns.", csv=True,
 )  # fmt: skip
 @click.option(

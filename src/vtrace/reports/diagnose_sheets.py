@@ -48,13 +48,12 @@ def findings_about(findings: list[Finding], about: str) -> list[Finding]:
 
 
 def selected(trace: Source, findings: list[Finding], patterns: Patterns) -> list[Finding]:
-    """The findings whose region, its class and call path match --select."""
-    names = np.array([one.region for one in findings], object)
+    """The findings whose region, its class and domain, and call path match --select."""
     paths = np.array([" > ".join(one.callpath) for one in findings], object)
-    regions = trace.regions
-    class_of = {str(name): regions.classes[row] for name, row in zip(regions["name"], regions["class"], strict=True)}
-    classes = np.array([class_of.get(one.region, "") for one in findings], object)
-    kept = patterns.matching("region", names) & patterns.matching("path", paths) & patterns.matching("class", classes)
+    kept = patterns.matching("path", paths)
+    if patterns.limits_regions:
+        matching = {*trace.regions["name"][patterns.regions(trace)].tolist()}
+        kept &= np.array([one.region in matching for one in findings], bool)
     return [one for one, keep in zip(findings, kept.tolist(), strict=True) if keep]
 
 
@@ -199,12 +198,9 @@ def _wait_rows(diagnosis: Diagnosis, table: Table, about: str, patterns: Pattern
 
 
 def allowed_paths(trace: Source, paths: Table, patterns: Patterns) -> Array:
-    """(paths,) bool: the call paths that match --select by region, class and path."""
-    regions, row = trace.regions, paths["region"]
-    names = np.append(regions["name"], "")
-    classes = np.append(np.array(regions.classes, object)[regions["class"]], "")
-    found: Array = patterns.matching("region", names)[row] & patterns.matching("class", classes)[row]
-    return found & patterns.paths(paths, regions["name"])
+    """(paths,) bool: the call paths that match --select by region, class, domain and path."""
+    found: Array = np.append(patterns.regions(trace), not patterns.limits_regions)[paths["region"]]
+    return found & patterns.paths(paths, trace.regions["name"])
 
 
 def efficiencies(diagnosis: Diagnosis) -> Sheet:

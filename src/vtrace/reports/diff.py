@@ -126,17 +126,13 @@ def _elapsed(window: Selection, extent: Table) -> int:
 
 
 def selected_time(run: DiffRun, patterns: Patterns) -> int:
-    """The elapsed ns of a run; with patterns of regions, classes or paths, the inclusive ns of these call paths on all
-    locations."""
+    """The elapsed ns of a run; with patterns of regions, classes, domains or paths, the inclusive ns of these call
+    paths on all locations."""
     if not patterns.all:
         return run.elapsed
     paths, numbers = run.tree
-    regions = run.trace.regions
-    row = paths["region"]
-    classes = np.append(np.array(regions.classes, object)[regions["class"]], "")
-    names = np.append(regions["name"], "")
-    kept = patterns.matching("region", names)[row] & patterns.matching("class", classes)[row]
-    kept &= patterns.paths(paths, regions["name"])
+    kept = np.append(patterns.regions(run.trace), not patterns.limits_regions)[paths["region"]]
+    kept &= patterns.paths(paths, run.trace.regions["name"])
     kept[0] = False
     kept &= outermost(paths["parent"], kept) == np.arange(paths.rows)
     return int(numbers["inclusive"][kept[numbers["path"]]].sum())

@@ -97,7 +97,7 @@ def _of_calls(  # noqa: PLR0917
     for name, row in rows.items():
         names.setdefault(row, []).append(name)
     regions = trace.regions["name"].tolist()
-    chosen = patterns.matching("region", trace.regions["name"]).tolist()
+    chosen = patterns.regions(trace).tolist()
     found = [(place, names[metric], path, value) for (place, metric, path), value in sorted(question.answer().items())]
     found += [(place, [ELAPSED], path, value) for place, path, value in _seconds(tree)] if has_time else []
     for location, of, path, value in found:

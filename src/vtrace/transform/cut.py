@@ -52,10 +52,8 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
     regions = contexts = selects_path = None
     table, inside = trace.regions, trace.contexts
     context_ids = trace.definitions.ids["contexts"].pairs[0].astype(np.int64)
-    if patterns.of("region") or patterns.of("class"):
-        classes = patterns.matching("class", np.array(table.classes, object))[table["class"]]
-        activities = patterns.matching("class", np.array(table.activities, object))[table["activity"]]
-        matching = patterns.matching("region", table["name"]) & (classes | activities)
+    if patterns.limits_regions:
+        matching = patterns.regions(trace)
         regions = by_id(table["id"], matching)
         contexts = by_id(context_ids, np.append(matching, False)[inside["region"]])
     if patterns.of("path"):

@@ -18,14 +18,16 @@ from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 
 _PARADIGMS = ("OPENCL", "CUDA", "HIP")
-_WAITS = ("clFinish", "clWaitForEvents", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueMapBuffer",
-          "clEnqueueReadBufferRect", "clEnqueueWriteBufferRect", "clEnqueueReadImage", "clEnqueueWriteImage",
-          "clEnqueueMapImage", "clEnqueueSVMMemcpy", "clEnqueueSVMMap",
+_WAITS = ("clFinish", "clWaitForEvents",
           *(f"{api}{name}" for api in ("cuda", "hip") for name in (
               "DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "Memcpy", "Memcpy2D", "Memset",
           )), "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpy", "cuMemcpyHtoD",
           "cuMemcpyDtoH")  # fmt: skip
-"""The calls that may wait for commands."""
+"""The calls that wait for commands."""
+_MAY_WAIT = ("clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueMapBuffer", "clEnqueueReadBufferRect",
+             "clEnqueueWriteBufferRect", "clEnqueueReadImage", "clEnqueueWriteImage", "clEnqueueMapImage",
+             "clEnqueueSVMMemcpy", "clEnqueueSVMMap")  # fmt: skip
+"""The calls that wait if they block."""
 _STARTS = ("clEnqueueNDRangeKernel", "clEnqueueTask", "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
            "cuLaunchKernelEx", "hipLaunchKernel", "hipExtLaunchKernel", "hipModuleLaunchKernel")  # fmt: skip
 _MANY, _SHORT = 100, 20_000
@@ -88,9 +90,13 @@ def _regions(facts: RunFacts, names: tuple[str, ...]) -> Array:
 
 
 def _waits(facts: RunFacts, found: Table) -> Iterator[Finding]:
-    question, process = DeviceActivities(tuple(_regions(facts, _WAITS).tolist())), facts.trace.places.process
+    question, process = (
+        DeviceActivities(tuple(_regions(facts, _WAITS + _MAY_WAIT).tolist())),
+        facts.trace.places.process,
+    )
     ask(facts.trace, [question], facts.window)
     calls = question.answer()
+    calls = calls.take(np.isin(calls["region"], _regions(facts, _WAITS)) | (calls["blocking"] > 0))
     during, without = np.zeros((2, facts.trace.locations.rows), np.int64)
     for row in np.unique(calls["location"]).tolist():
         mine, of_process = calls["location"] == row, process[found["location"]] == process[row]
@@ -101,7 +107,7 @@ def _waits(facts: RunFacts, found: Table) -> Iterator[Finding]:
     lengths = add_up(found["region"], found["end"] - found["begin"], facts.trace.regions.rows)
     longest = str(facts.trace.regions["name"][int(np.argmax(lengths))])
     part = 100 * lengths.max() / max(1, int(lengths.sum()))
-    path = _path(facts, _regions(facts, _WAITS))
+    path = _path(facts, np.unique(calls["region"]))
     for kind, times, while_ in (
         ("device_wait", during, f"for a device, which spends {part:.0f} % of its time in {longest}"),
         ("device_latency", without, "while no device of its process runs"),

@@ -167,13 +167,9 @@ class CostRows:
         )
 
     def _chosen(self, cells: _Cells, patterns: Patterns) -> Array:
-        regions = self.trace.regions
-        chosen = patterns.matching("region", regions["name"])[cells.region]
-        classes = patterns.matching("class", np.array(regions.classes, object))
-        activities = patterns.matching("class", np.array(regions.activities, object))
-        chosen &= (classes[regions["class"]] | activities[regions["activity"]])[cells.region]
+        chosen = patterns.regions(self.trace)[cells.region]
         if patterns.of("path"):
-            chosen &= patterns.paths(self.costs.tree, regions["name"])[cells.path]
+            chosen &= patterns.paths(self.costs.tree, self.trace.regions["name"])[cells.path]
         return chosen
 
     # ---- Keys ----

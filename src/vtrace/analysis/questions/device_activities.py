@@ -20,11 +20,12 @@ from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-BYTES, QUEUED = "DEVICE_BYTES", "DEVICE_QUEUED"
-"""The attributes of an activity with its bytes, and with the ns in the queue before it (csrc/openclwrap/names.c)."""
+BYTES, QUEUED, BLOCKING = "DEVICE_BYTES", "DEVICE_QUEUED", "DEVICE_BLOCKING"
+"""The attributes of an activity with its bytes, and with the ns in the queue before it; and of a call that waits for
+its activity (csrc/devices/names.c)."""
 _TARGET_ROLES = ("KERNEL", "DATA_TRANSFER", "ALLOCATE", "DEALLOCATE")
 """The roles that OpenMP's regions have inside of target regions only."""
-COLUMNS = ("location", "region", "begin", "end", "bytes", "queued")
+COLUMNS = ("location", "region", "begin", "end", "bytes", "queued", "blocking")
 
 
 class _StreamPart(Part):
@@ -69,7 +70,7 @@ class _StreamPart(Part):
         found[:, 0] = self.location
         found[:, 1] = batch.ref[began]
         found[:, 2] = batch.time[began]
-        for column, attribute in ((4, self.owner.bytes), (5, self.owner.queued)):
+        for column, attribute in enumerate(self.owner.attribute_ids, 4):
             values = batch.attributes[batch.attributes["attribute"] == attribute]
             at = np.searchsorted(began, values["row"])
             fits = (at < len(began)) & (np.append(began, -1)[at] == values["row"])
@@ -78,7 +79,7 @@ class _StreamPart(Part):
 
     def _cut(self, region: int) -> Array:
         """An activity that began before the window."""
-        return np.array([self.location, region, self.owner.start, 0, 0, 0], np.int64)
+        return np.array([self.location, region, self.owner.start, *[0] * (len(COLUMNS) - 3)], np.int64)
 
     def _overlapping(self, batch: Batch, calls: Array, steps: Array) -> None:
         """Activities that overlap, as rocprofv3 writes them: an end belongs to the first begun one of its region."""
@@ -104,7 +105,7 @@ class _StreamPart(Part):
 
 class DeviceActivities(Question[_StreamPart, Table]):
     """The activities of streams, by stream and begin: location, region (row of regions), begin, end (ns), bytes,
-    queued (ns). The same of other locations, with the calls of some regions."""
+    queued (ns), blocking (0 or 1). The same of other locations, with the calls of some regions."""
 
     replay = True  # it turns calls with calling contexts into plain ones
     attributes = True
@@ -126,7 +127,7 @@ class DeviceActivities(Question[_StreamPart, Table]):
         known = dict(zip(names, ids, strict=True))
         if self.is_stream:
             self.regions = np.flatnonzero(trace.regions["paradigm"] == "USER")
-        self.bytes, self.queued = known.get(BYTES, -1), known.get(QUEUED, -1)
+        self.attribute_ids = [known.get(name, -1) for name in (BYTES, QUEUED, BLOCKING)]
 
     def part(self, trace: Source, location: int) -> _StreamPart:
         return _StreamPart(self, location)

@@ -121,12 +121,9 @@ def _scale(metric: dict[str, Any]) -> _SUM:
 
 
 def timed_regions(trace: Source, patterns: Patterns) -> Array:
-    """(regions,) bool: the regions that match patterns of regions and classes; without these, those of the user API."""
-    regions = trace.regions
-    if not patterns.of("region") and not patterns.of("class"):
-        return np.asarray(regions["paradigm"] == "USER")
-    classes = np.array(regions.classes, object)[regions["class"]]
-    return patterns.matching("region", regions["name"]) & patterns.matching("class", classes)
+    """(regions,) bool: the regions that match patterns of regions, classes and domains; without these, those of the
+    user API."""
+    return patterns.regions(trace) if patterns.limits_regions else np.asarray(trace.regions["paradigm"] == "USER")
 
 
 def timers(trace: Source, window: Selection, patterns: Patterns) -> tuple[list[dict[str, Any]], list[str]]:
