@@ -34,10 +34,11 @@ VT_EXPORT int vt_external_read(struct vt_external_lines *lines);
 VT_EXPORT uint64_t vt_lanes(const int64_t *begin, const int64_t *end, uint32_t *lane, uint64_t n, uint64_t most);
 VT_EXPORT int vt_lanes_find(const char *library, char *text, size_t size);
 /* Writes the intervals of one lane, in the order of vt_lanes, with an OTF2_EvtWriter. refs: regions, or with contexts
-   calling contexts. sizes: NULL, or for each interval the value of this attribute of Enter; 0: none. Return OTF2's error
-   code; -1: no memory. */
+   calling contexts. values: for each attribute of Enter, its value for each interval; 0: none. Return OTF2's error code;
+   -1: no memory. */
 VT_EXPORT int32_t vt_write_calls(void *writer, const int64_t *begin, const int64_t *end, const uint32_t *refs,
-                                 uint64_t n, int contexts, const uint64_t *sizes, uint32_t attribute);
+                                 uint64_t n, int contexts, const uint64_t *const *values, const uint32_t *attributes,
+                                 uint32_t nattributes);
 /* Writes values of a metric class in the order of time. values: count of each moment, as bits of types. */
 VT_EXPORT int32_t vt_write_values(void *writer, const int64_t *times, const uint64_t *values, const uint8_t *types,
                                   uint64_t n, uint32_t count, uint32_t metric);

@@ -73,16 +73,18 @@ static int32_t leave(void *writer, int64_t time, uint32_t ref, int contexts)
 }
 
 VT_EXPORT int32_t vt_write_calls(void *writer, const int64_t *begin, const int64_t *end, const uint32_t *refs,
-                                 uint64_t n, int contexts, const uint64_t *sizes, uint32_t attribute)
+                                 uint64_t n, int contexts, const uint64_t *const *values, const uint32_t *attributes,
+                                 uint32_t nattributes)
 {
     uint64_t *open = malloc((n + 1) * sizeof *open), depth = 0;
-    OTF2_AttributeList *list = sizes ? otf2.list() : NULL;
-    int32_t code = open && (list || !sizes) ? 0 : -1;
+    OTF2_AttributeList *list = nattributes ? otf2.list() : NULL;
+    int32_t code = open && (list || !nattributes) ? 0 : -1;
     for (uint64_t i = 0; i <= n && !code; i++) {
         for (; depth && !code && (i == n || end[open[depth - 1]] <= begin[i]); depth--)
             code = leave(writer, end[open[depth - 1]], refs[open[depth - 1]], contexts);
         if (i == n || code) break;
-        if (sizes && sizes[i]) code = otf2.add(list, attribute, sizes[i]); /* the writer empties the list */
+        for (uint32_t a = 0; a < nattributes && !code; a++) /* the writer empties the list */
+            if (values[a][i]) code = otf2.add(list, attributes[a], values[a][i]);
         if (!code) code = enter(writer, list, begin[i], refs[i], contexts);
         open[depth++] = i;
     }

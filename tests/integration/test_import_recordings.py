@@ -18,6 +18,9 @@ from support.readers.archive import Trace, read
 from support.synthetic_runs.local_files import Chunk
 from support.synthetic_runs.run_files import MPI_SEND, START, unified, world, write_rank
 from support.tools import call, need
+from vtrace.analysis.questions.links import Links
+from vtrace.analysis.shared_scan import ask
+from vtrace.analysis.trace import Trace as Opened
 
 SECOND = 10**9
 _ID = 1 << 24
@@ -32,6 +35,15 @@ def calls(trace: Trace) -> dict[str, list[tuple[int, str, str]]]:
             row = event.time, event.kind, trace.region_of(event).name
             found.setdefault(f"{location.group}: {location.name}", []).append(row)
     return found
+
+
+def flows(trace: Trace) -> list[list[str]]:
+    """The regions of each flow, by time."""
+    found: dict[int, list[str]] = {}
+    for event in trace.events:
+        if "FLOW" in event.more:
+            found.setdefault(event.more["FLOW"], []).append(trace.region_of(event).name)
+    return [*found.values()]
 
 
 def made(where: Path, *words: str | Path) -> Trace:
@@ -65,6 +77,8 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
     {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 5224289044545.500, "dur": 0.001,
         "args": {"device": 0, "stream": 7, "bytes": 4096}},
     {"ph": "s", "id": 1, "pid": 70, "tid": 70, "ts": 5224289044542, "cat": "ac2g", "name": "ac2g"},
+    {"ph": "s", "id": 2, "pid": 70, "tid": 70, "ts": 5224289044542.146, "cat": "ac2g", "name": "ac2g"},
+    {"ph": "f", "id": 2, "pid": 0, "tid": 7, "ts": 5224289044543.5, "cat": "ac2g", "name": "ac2g", "bp": "e"},
     {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
         "ts": 5224289044542.146, "dur": 3}"""
     second = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 71, "tid": 71, "ts": 5224289044542.145, "dur": 1}'
@@ -72,8 +86,9 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(kineto(0, 70, first))
     done = vtrace(tmp_path, "import", "a.json", "b.json", "-o", "new")
     assert "new.trace: 2 processes, 6 intervals on 4 locations" in done.stdout
-    assert "b.json: left out: flows (1)" in done.stderr
+    assert "b.json: left out: flows without an interval (1)" in done.stderr
     trace = read(tmp_path / "new.trace")
+    assert flows(trace) == [["aten::mm", "gemm"]]
     assert calls(trace) == {
         "Rank 0: main": [
             (1, "Enter", "forward"), (1, "Enter", "aten::mm"), (1931828, "Leave", "aten::mm"),
@@ -94,6 +109,32 @@ def test_ranks_of_pytorch(tmp_path: Path) -> None:
     assert (device["device"], device["kernels"], device["copies"], device["bytes"]) == ("Rank 0: CUDA[0]", 1, 1, 4096)
     assert (device["kernels_ns"], device["copies_ns"]) == (2000, 1)
     assert [row["location"] for row in summary["classes"]] == ["Rank 0 on node0, main", "Rank 1 on node1"]
+
+
+FLOWS = """[{"ph":"X","name":"outer","pid":5,"tid":5,"ts":0,"dur":10},
+{"ph":"X","name":"a","pid":5,"tid":5,"ts":1,"dur":1}, {"ph":"X","name":"b","pid":5,"tid":6,"ts":3,"dur":2},
+{"ph":"X","name":"c","pid":5,"tid":7,"ts":8,"dur":1},
+{"ph":"s","cat":"x","name":"n","id":"0x10","pid":5,"tid":5,"ts":1.5},
+{"ph":"t","cat":"x","name":"n","id":16,"pid":5,"tid":6,"ts":4},
+{"ph":"f","cat":"x","name":"n","id":16,"pid":5,"tid":7,"ts":6},
+{"ph":"s","cat":"y","name":"n","id":16,"pid":5,"tid":5,"ts":3},
+{"ph":"f","bp":"e","cat":"y","name":"n","id":16,"pid":5,"tid":7,"ts":9},
+{"ph":"s","cat":"x","name":"n","id":"w","pid":5,"tid":9,"ts":4},
+{"ph":"f","cat":"x","name":"n","id":"w","pid":5,"tid":7,"ts":9.5}]"""
+
+
+def test_flows(tmp_path: Path) -> None:
+    """A flow belongs to the innermost interval around its time, its end without bp to the next one; of an interval with
+    two flows the first stays. vtrace view draws links."""
+    (tmp_path / "a.json").write_text(FLOWS)
+    (tmp_path / "b.json").write_text(FLOWS)
+    done = vtrace(tmp_path, "import", "a.json", "b.json", "-o", "new")
+    assert "a.json: left out: flows without an interval (3)" in done.stderr
+    assert sorted(flows(read(tmp_path / "new.trace"))) == [["a", "b", "c"]] * 2 + [["outer"]] * 2
+    links = Links(100)
+    ask(Opened(tmp_path / "new.trace/traces.otf2"), [links])
+    found = [(row["send"], row["receive"]) for row in links.answer().records()]
+    assert found == [(1000, 3000)] * 2 + [(3000, 8000)] * 2
 
 
 PHASES = """[{"ph":"M","name":"process_name","pid":5,"tid":0,"args":{"name":"server"}},

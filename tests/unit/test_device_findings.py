@@ -11,6 +11,7 @@ import _otf2
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.users.page_site import Asked
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.questions.device_activities import device_activities
 from vtrace.analysis.selection import Selection
@@ -47,7 +48,7 @@ def archive(path: Path, host: list[Event], *streams: list[Event], creator: int =
     made.region(TARGET, "!$omp target", _otf2.REGION_ROLE_CODE.value, OPENMP)
     made.region(SUBMIT, "!$omp target submit", _otf2.REGION_ROLE_KERNEL.value, OPENMP)
     made.region(TO_HOST, "!$omp target copy to host", TRANSFER, OPENMP)
-    for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED", "DEVICE_BLOCKING")):
+    for number, name in enumerate(("DEVICE_BYTES", "DEVICE_QUEUED", "DEVICE_BLOCKING", "DEVICE_COMMAND")):
         made.define("Attribute", number, name, "", _otf2.TYPE_UINT64.value)
     return Trace(made.close())
 
@@ -72,6 +73,30 @@ def test_only_calls_that_block_wait(tmp_path: Path) -> None:
     writes = [(100, "Enter", WRITE), (200, "Leave", WRITE), (300, "Enter", WRITE, {2: 1}), (350, "Leave", WRITE)]
     found = findings(archive(tmp_path, call(0, 1000, MAIN, *writes), call(50, 900, KERNEL)))
     assert (found["device_wait"].loss_ns, found["device_wait"].region) == (50, "clEnqueueWriteBuffer")
+
+
+def test_links(tmp_path: Path) -> None:
+    """The page draws a line from the call that starts a kernel to the kernel, and does not count it as a message."""
+    host = [(10, "Enter", START, {3: 1}), (20, "Leave", START), (30, "Enter", START, {3: 2}), (40, "Leave", START)]
+    stream = [
+        (50, "Enter", KERNEL, {3: 2}),
+        (60, "Leave", KERNEL),
+        (70, "Enter", KERNEL, {3: 9}),
+        (80, "Leave", KERNEL),
+    ]
+    trace = archive(tmp_path, call(0, 100, MAIN, *host), [(15, "Enter", COPY, {3: 1}), (25, "Leave", COPY)], stream)
+    asked = Asked(trace.archive)
+    words = {"from": 0, "to": 100, "rows": "l0,l1,l2", "smallest": 0, "comm": -1}
+    lines = asked.table("messages", **words, lines=10)
+    columns = (lines.columns[name] for name in ("sender", "receiver", "send", "receive"))
+    assert [*zip(*columns, strict=True)] == [(0, 1, 10, 15), (0, 2, 30, 50)]
+    assert lines.notes["messages"] == 0
+    started, kernel = (
+        asked.json("call", location=row, begin=at, depth=depth) for row, at, depth in ((0, 30, 1), (2, 50, 0))
+    )
+    assert ["link to", "process 0, thread 2, 20 ns later"] in started["values"]
+    assert ["link from", "process 0, thread 0, 20 ns earlier"] in kernel["values"]
+    assert (started["sends"], kernel["receives"]) == ([], [])
 
 
 def test_many_small_kernels(tmp_path: Path) -> None:

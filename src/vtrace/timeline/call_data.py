@@ -11,12 +11,14 @@ import numpy as np
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.questions.events import NO_VALUE, Events
+from vtrace.analysis.questions.timeline_data import location_names, span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_store import CallStore, LocationCalls
+from vtrace.timeline.window_data import LINK
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -45,7 +47,7 @@ class CallData:
         region, end = int(calls.region[at]), int(calls.end[at])
         found = self._brief(location, calls, at) | {
             "exclusive": int(calls.exclusive[at]), "calls": int(calls.calls[at]), "source": self.region(region),
-            "values": self._values(location, begin, region),
+            "values": self._values(location, begin, region) + self._links(location, begin),
             "collectives": self._collectives(location, begin, end, region),
             "waits": self._rare.waits_of(location, begin, end) if self._trace.regions["class"][region] == MPI else [],
         }  # fmt: skip
@@ -81,11 +83,22 @@ class CallData:
         """The messages that a call sends or receives."""
         table = self._data.messages_of(location, *call)
         inside = (table[mine] == location) & (table[time] >= call[0]) & (table[time] <= call[1])
+        inside &= table["comm"] != LINK
         return [
             {"partner": row[other], "time": row[time], "far": row[far], "bytes": row["bytes"], "tag": row["tag"],
              "comm": row["comm"]}
             for row in table.take(np.flatnonzero(inside)[:_MOST_ENDS]).records()
         ]  # fmt: skip
+
+    def _links(self, location: int, begin: int) -> list[list[str]]:
+        """The links of a call: pairs of a word and a text."""
+        table = self._data.messages_of(location, begin, begin)
+        names, found = location_names(self._trace), []
+        for row in table.take(np.flatnonzero(table["comm"] == LINK)[:_MOST_ENDS]).records():
+            is_first, late = row["sender"] == location and row["send"] == begin, row["receive"] - row["send"]
+            words = ("link to", row["receiver"], "later") if is_first else ("link from", row["sender"], "earlier")
+            found.append([words[0], f"{plain(names[words[1]])}, {span(late)} {words[2]}"])
+        return found
 
     def _collectives(self, location: int, begin: int, end: int, region: int) -> list[dict[str, Any]]:
         instances, parts = self._data.collectives()

@@ -25,6 +25,7 @@ from vtrace.timeline.call_store import LARGE
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.row_tiles import NO_LEVEL
 from vtrace.timeline.tiles import event_count
+from vtrace.timeline.window_data import LINK
 
 if TYPE_CHECKING:
     from vtrace.timeline.viewer_site import ShownTrace
@@ -260,7 +261,7 @@ class _Saver:
         return fits
 
     def _messages(self) -> None:
-        """The messages of the window; many as bundles of units."""
+        """The messages of the window, without links; many as bundles of units."""
         shown, (begin, end) = self._shown, self._window
         words = {"rows": self._units, "smallest": 0, "tag": "", "comm": -1}
         if isinstance(shown.data, LargeData):
@@ -268,7 +269,7 @@ class _Saver:
             return
         found = shown.data.messages()
         first, last = np.minimum(found["send"], found["receive"]), np.maximum(found["send"], found["receive"])
-        found = found.take((first < end) & (last >= begin))
+        found = found.take((first < end) & (last >= begin) & (found["comm"] != LINK))
         if found.rows <= _MESSAGES and shown.data.messages().share == 1:
             found = found.order("send", descending=False)
             columns = {name: found[name] for name in ("sender", "receiver", "bytes", "tag", "comm")}

@@ -12,6 +12,7 @@ import numpy as np
 
 from vtrace.analysis.questions.collectives import Collectives, op_name
 from vtrace.analysis.questions.counters import READ, Moved
+from vtrace.analysis.questions.links import Links
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.timeline_data import missing
@@ -30,6 +31,8 @@ MOST = 4_000_000
 """The most messages and collective operations in memory; with more messages, a sample is kept."""
 _BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
 """The most bundles of messages, collective operations, and values of a location's counters in an answer."""
+LINK = -2
+"""The communicator of a link between calls, which the page draws as a message."""
 _ERROR = "HIGH"
 """The severity of markers for errors."""
 BANDS = ("begin", "last_begin", "first_end", "end", "op", "comm", "locations", "sent", "received", "root")
@@ -52,7 +55,8 @@ class WindowData:
         are answered."""
         if "_read" in self.__dict__:
             return []
-        return [Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES), Collectives(MOST)]
+        links = [Links(MOST)] if Links.are_in(self._trace) else []
+        return [Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES), Collectives(MOST), *links]
 
     @cached_property
     def _read(self) -> tuple[Table, tuple[Table, Table], Table, Table]:
@@ -60,13 +64,14 @@ class WindowData:
         with self._lock:
             if "_read" in self.__dict__:  # another thread has read the events meanwhile
                 return self.__dict__["_read"]  # type: ignore[no-any-return]
-            messages, values, moved, collectives = self._prepared.answers(self.questions(), EVERYTHING)
+            messages, values, moved, collectives, *links = self._prepared.answers(self.questions(), EVERYTHING)
+            messages = _with_links(messages, *links)
             found = messages, collectives, values, moved
             self.__dict__["_read"] = found
             return found
 
     def messages(self) -> Table:
-        """All messages; see Trace.messages."""
+        """All messages; see Trace.messages. Also the links between calls, with the communicator LINK."""
         return self._read[0]
 
     def messages_of(self, location: int, begin: int, end: int) -> Table:
@@ -116,7 +121,8 @@ class WindowData:
         if between is not None:
             chosen &= np.isin(found["sender"], between) & np.isin(found["receiver"], between)
         inside = found.take(chosen)
-        notes = {"messages": inside.rows * found.share, "bytes": int(inside["bytes"].sum()) * found.share,
+        count = int(np.count_nonzero(inside["comm"] != LINK))
+        notes = {"messages": count * found.share, "bytes": int(inside["bytes"].sum()) * found.share,
                  "share": found.share}  # fmt: skip
         if inside.rows <= lines:
             names = ("sender", "receiver", "send", "receive", "bytes", "tag", "comm")
@@ -213,6 +219,18 @@ class WindowData:
         kinds = [plain(str(text)) for text in markers["severity"].tolist()]
         reasons = [f"{r}: {c}" for r, c in zip(lost["reason"].tolist(), lost["class"].tolist(), strict=True)]
         return pack(columns, texts=texts, severities=kinds, reasons=reasons, notes=notes)
+
+
+def _with_links(messages: Table, *links: Table) -> Table:
+    """The messages, and links as messages without bytes."""
+    parts: list[dict[str, Array]] = [{**messages}]
+    for each in links:
+        parts.append({**each, "comm": np.full(each.rows, LINK)})
+    like = {name: np.zeros(0, np.int64) for name in messages}
+    columns = {
+        name: np.concatenate([part.get(name, np.zeros(len(part["send"]), np.int64)) for part in parts]) for name in like
+    }
+    return Table(columns, **messages.notes)
 
 
 def longest(instances: Table, inside: Array) -> Array:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import _otf2
 import numpy as np
@@ -21,16 +21,18 @@ def value_type(values: Array) -> str:
 
 def write_calls(
     archive: Archive, location: int, begin: Array, end: Array, *, refs: Array, contexts: bool = False,
-    sizes: Array | None = None, attribute: int = 0,
+    values: Mapping[int, Array] | None = None,
 ) -> None:  # fmt: skip
     """Writes intervals that nest, in the order of vt_lanes, as Enter and Leave. refs: (n,) OTF2's ids of regions; of
-    calling contexts if contexts. sizes: (n,) values of this attribute at Enter; 0: none. Raises VtraceError."""
+    calling contexts if contexts. values: attribute of Enter -> (n,) its values; 0: none. Raises VtraceError."""
     columns = [np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)]
     columns.append(np.ascontiguousarray(refs, np.uint32))
+    given = {attribute: np.ascontiguousarray(each, np.uint64) for attribute, each in (values or {}).items()}
+    attributes = np.array([*given], np.uint32)
+    addresses = np.array([each.ctypes.data for each in given.values()], np.uint64)
     with archive.event_writer(location) as writer:
         pointers = [column.ctypes.data for column in columns]
-        given = None if sizes is None else np.ascontiguousarray(sizes, np.uint64)
-        about = None if given is None else given.ctypes.data, attribute
+        about = addresses.ctypes.data, attributes.ctypes.data, len(given)
         _check(location, rewriter().vt_write_calls(writer, *pointers, len(refs), int(contexts), *about))
 
 

@@ -54,7 +54,7 @@ _OWN: Prototypes = {
     "vt_external_read": (_int, [_pointer]),
     "vt_lanes": (_u64, [_pointer, _pointer, _pointer, _u64, _u64]),
     "vt_lanes_find": (_int, [_text, _text, ctypes.c_size_t]),
-    "vt_write_calls": (ctypes.c_int32, [_pointer, _pointer, _pointer, _pointer, _u64, _int, _pointer, _u32]),
+    "vt_write_calls": (ctypes.c_int32, [*[_pointer] * 4, _u64, _int, _pointer, _pointer, _u32]),
     "vt_write_values": (ctypes.c_int32, [_pointer, _pointer, _pointer, _pointer, _u64, _u32, _u32]),
 }
 

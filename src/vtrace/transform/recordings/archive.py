@@ -14,6 +14,7 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.analysis.questions.device_activities import BYTES
+from vtrace.analysis.questions.links import FLOW
 from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.io.archive.definitions import (
@@ -33,13 +34,17 @@ from vtrace.io.archive.definitions import (
 from vtrace.io.archive.properties import LANE as LANE_PROPERTY
 from vtrace.io.archive.properties import PID, PROPERTY, TID
 from vtrace.io.archive.writer import Archive
+from vtrace.io.common.arrays import Array
 from vtrace.transform.event_columns import write_calls, write_values
 from vtrace.transform.imported_lanes import ImportedLocation, assign_lanes
 from vtrace.transform.new_archive import new_archive
+from vtrace.transform.recordings.chrome_events import NO_PLACE
 from vtrace.transform.recordings.recording import LANE, STREAM, THREAD, Activity, Key, Recording, Track, Values
 
-_SIZE = 0
-"""OTF2's id of the only attribute."""
+_SIZE, _FLOW = range(2)
+"""OTF2's ids of the attributes."""
+_FILE_BITS = 48
+"""Below the number of the file in the number of a flow."""
 _ROLES = {"function": "FUNCTION", "kernel": "KERNEL", "transfer": "DATA_TRANSFER"}
 
 
@@ -76,8 +81,8 @@ def write_recordings(recordings: Sequence[Recording], output: Path, console: Con
 
 def left_out(recording: Recording) -> Iterator[str]:
     """A line about what an archive cannot have."""
-    if recording.left_out:
-        words = [f"{what} ({count:,})" for what, count in sorted(recording.left_out.items())]
+    if left := +recording.left_out:
+        words = [f"{what} ({count:,})" for what, count in sorted(left.items())]
         yield f"{recording.path.name}: left out: {', '.join(words)}"
 
 
@@ -121,6 +126,7 @@ class _Maker:
         self._devices: dict[tuple[int, str], int] = {}
         """The groups of devices, by process and name."""
         self._regions: dict[Activity, int] = {}
+        self._files, self._has_flows = 0, False
 
     def write(self, archive: Archive, recording: Recording, shift: int) -> Iterator[int]:
         """Writes the events of a recording; yields the numbers of intervals written."""
@@ -134,7 +140,8 @@ class _Maker:
             self._masters.append(len(self._made.locations))
         for track in [*sorted(threads, key=_main_first), *others]:
             firsts[track] = len(self._made.locations)
-            yield self._write_track(archive, track, groups.get(track.pid, groups[owners[0]]), regions, shift=shift)
+            group = groups.get(track.pid, groups[owners[0]])
+            yield self._write_track(archive, recording, track, group, regions=regions, shift=shift)
         for counter in recording.counters.values():
             self._write_counter(archive, counter, groups.get(counter.pid, groups[owners[0]]), shift)
         for remark in recording.remarks:
@@ -142,13 +149,19 @@ class _Maker:
             about = (group, "LOCATION_GROUP") if place is None else (place, "LOCATION")
             text = Marker(remark.time + shift, remark.category, remark.text, about[0], "user", "NONE", scope=about[1])
             self.markers.append(text)
+        self._files += 1
 
     def _write_track(
-        self, archive: Archive, track: Track, group: int, regions: np.ndarray, *, shift: int
+        self, archive: Archive, recording: Recording, track: Track, group: int, *, regions: Array, shift: int
     ) -> int:  # fmt: skip
         begin, end, activity, sizes = track.take()
-        rows = activity if sizes is None else np.arange(len(begin), dtype=np.uint32)
-        refs = regions if sizes is None else regions[activity]
+        values = {} if sizes is None else {_SIZE: sizes}
+        if track.flow:
+            flows, left = track.flows_of(begin, end)
+            values[_FLOW] = np.where(flows, flows | np.uint64(self._files << _FILE_BITS), np.uint64(0))
+            self._has_flows, recording.left_out[NO_PLACE] = True, recording.left_out[NO_PLACE] + left
+        rows = np.arange(len(begin), dtype=np.uint32) if values else activity
+        refs = regions[activity] if values else regions
         begin += shift
         end += shift
         tid = track.tid if isinstance(track.tid, int) and track.tid >= 0 else -1
@@ -161,9 +174,9 @@ class _Maker:
             if number or track.kind == LANE:
                 properties[LANE_PROPERTY] = owner.scope
             kind = "ACCELERATOR_STREAM" if is_stream else "CPU_THREAD"
-            of_lane = None if sizes is None else sizes[lane.name]
+            of_lane = {attribute: each[lane.name] for attribute, each in values.items()}
             place = len(self._made.locations)
-            write_calls(archive, place, lane.begin, lane.end, refs=refs[lane.name], sizes=of_lane, attribute=_SIZE)
+            write_calls(archive, place, lane.begin, lane.end, refs=refs[lane.name], values=of_lane)
             self._made.locations.append(Location(lane.title, group, kind, properties=properties))
         return len(begin)
 
@@ -214,7 +227,9 @@ class _Maker:
 
     def finished(self, recordings: Sequence[Recording]) -> Definitions:
         """The definitions of all that was written."""
-        self._made.attributes.append(Attribute(BYTES, "bytes that a device copies or fills", _otf2.TYPE_UINT64.value))
+        attributes = [(BYTES, "bytes that a device copies or fills")]
+        attributes += [(FLOW, "number of a flow, whose intervals are linked")] if self._has_flows else []
+        self._made.attributes += [Attribute(name, text, _otf2.TYPE_UINT64.value) for name, text in attributes]
         if self._ranked:
             self._made.comm_groups.append(Group("COMM_LOCATIONS", PARADIGM_MPI, members=self._masters))
         imported = [

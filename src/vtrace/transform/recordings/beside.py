@@ -28,6 +28,8 @@ def external_data(trace: Trace, recording: Recording, digest: str) -> Iterator[E
     for track in [track for track in recording.tracks.values() if track.begin]:
         pid = _number(track.pid if track.pid in owners else owners[0])
         is_thread = track.kind == THREAD
+        if track.flow:
+            recording.left_out["flows"] += len(track.flow)
         begin, end, name, _ = track.take()
         yield ExternalData(
             path=recording.path, clock="UTC", begin=begin + since, end=end + since, pid=np.full(len(begin), pid),

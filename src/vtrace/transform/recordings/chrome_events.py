@@ -6,11 +6,13 @@ Source: Trace Event Format (Google, 2016). Times are us, with a fraction; here t
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from vtrace.console import some
 from vtrace.errors import FormatError
@@ -26,7 +28,10 @@ _DEVICE_KINDS = {
 """Kineto's categories of what a device does, whose pid is the number of the device, and their kinds of activities."""
 _DEVICE_RANGE = "gpu_user_annotation"
 _HOST_APIS = ("cuda_runtime", "cuda_driver")
-_NAMES = {"s": "flows", "t": "flows", "f": "flows", "N": "objects", "O": "objects", "D": "objects", "P": "samples"}
+NO_PLACE = "flows without an interval"
+_FLOW_BITS = 40
+"""Of the id of a flow; above are the numbers of its category and of the file."""
+_NAMES = {"N": "objects", "O": "objects", "D": "objects", "P": "samples"}
 """What no archive has, by phase."""
 _KEPT = ("baseTimeNanoseconds", "distributedInfo", "host_name", "deviceProperties", "viztracer_metadata")
 """The members of a file beside its events that are read."""
@@ -100,6 +105,15 @@ def nanoseconds(value: Any) -> int:
     return found
 
 
+def _flow_number(key: Any) -> int:
+    """A number above 0 of the id of a flow: an integer, also as text (0x1f), or a word."""
+    try:
+        number = key if type(key) is int else int(key, 0)
+    except ValueError:
+        number = crc32(str(key).encode())
+    return number % ((1 << _FLOW_BITS) - 1) + 1
+
+
 class _Events:
     """Adds events to a recording, by their phase."""
 
@@ -111,10 +125,17 @@ class _Events:
         self._threads: dict[tuple[str, str], str] = {}
         """Names by pid and tid, as texts."""
         self._activities: dict[tuple[Any, Any], int] = {}
+        self._kinds: dict[tuple[Any, Any], int] = {}
+        """Numbers of the kinds of flows, by category and name."""
+        self._flows: defaultdict[tuple[Any, Any], tuple[array[int], array[int]]] = defaultdict(
+            lambda: (array("q"), array("q"))
+        )
+        """Times and numbers of the ends of flows (Track.flow), by pid and tid."""
+        self._streams: dict[tuple[Any, Any], Track] = {}
         self._phases: dict[Any, Callable[[dict[str, Any]], None]] = {
             "X": self._complete, "B": self._begin, "E": self._end, "b": self._begin, "e": self._end, "S": self._begin,
             "F": self._end, "i": self._remark, "I": self._remark, "R": self._remark, "n": self._remark,
-            "C": self._count, "M": self._name,
+            "C": self._count, "M": self._name, "s": self._flow, "t": self._flow, "f": self._flow,
         }  # fmt: skip
 
     def read(self, stream: JsonStream) -> None:
@@ -142,7 +163,18 @@ class _Events:
                 missing += 1
         if missing:
             self._recording.notes.append(f"{self._recording.path.name}: {some(missing, 'interval')} without an end")
-        for track in self._recording.tracks.values():
+        tracks = self._recording.tracks
+        for (pid, tid), (times, numbers) in self._flows.items():
+            place = (
+                self._streams.get((pid, tid))
+                or tracks.get((THREAD, pid, tid))
+                or tracks.get((LANE, str(pid), str(tid)))
+            )
+            if place:
+                place.flow_time, place.flow = times, numbers
+            else:
+                self._recording.left_out[NO_PLACE] += len(numbers)
+        for track in tracks.values():
             track.name = track.name or self._threads.get((str(track.pid), str(track.tid)), "")
 
     def _activity(self, event: dict[str, Any]) -> int:
@@ -162,7 +194,9 @@ class _Events:
             return self._recording.track(LANE, pid, str(event.get("cat", "")) or "Asynchronous")
         if event.get("cat") in _DEVICE_KINDS:
             about = event.get("args") or {}
-            return self._recording.track(STREAM, "", f"CUDA[{about.get('device', pid)}:{about.get('stream', tid)}]")
+            found = self._recording.track(STREAM, "", f"CUDA[{about.get('device', pid)}:{about.get('stream', tid)}]")
+            self._streams[pid, tid] = found
+            return found
         if type(pid) is int:
             return self._recording.track(THREAD, pid, tid)
         return self._recording.track(LANE, str(pid), str(tid))
@@ -187,6 +221,13 @@ class _Events:
             return
         begin, activity = begins.pop()
         track.add(begin, max(begin, end), activity)
+
+    def _flow(self, event: dict[str, Any]) -> None:
+        kind = self._kinds.setdefault((event.get("cat", ""), event["name"]), len(self._kinds))
+        flow = kind << _FLOW_BITS | _flow_number(event["id"])
+        times, numbers = self._flows[event.get("pid", 0), event.get("tid", 0)]
+        times.append(nanoseconds(event["ts"]))
+        numbers.append(-flow if event["ph"] == "f" and event.get("bp") != "e" else flow)
 
     def _remark(self, event: dict[str, Any]) -> None:
         pid, of_thread = event.get("pid", 0), event.get("s", "t") == "t" and event["ph"] in "iI"

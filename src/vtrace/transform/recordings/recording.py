@@ -18,6 +18,8 @@ from vtrace.io.common.arrays import Array
 THREAD, STREAM, LANE = "thread", "stream", "lane"
 """Kinds of tracks: of a thread, of a device's queue, of intervals that belong to no thread."""
 Key = int | str
+_DEEPEST = 64
+"""The most intervals before the end of a flow that are searched for one that is still open then."""
 _PLACE = re.compile(r"(.+) \((.+):(\d+)\)")
 """viztracer's name of a Python function."""
 _TORCH_PLACE = re.compile(r"(.+)\((\d+)\): (.+)")
@@ -59,6 +61,9 @@ class Track:
     activity: array[int] = field(default_factory=lambda: array("I"))
     sizes: array[int] = field(default_factory=lambda: array("q"))
     """Bytes of the first intervals; those behind have none."""
+    flow_time: array[int] = field(default_factory=lambda: array("q"))
+    flow: array[int] = field(default_factory=lambda: array("q"))
+    """Ends of flows: numbers; negative: of the next interval, not of the innermost one at that time."""
 
     def add(self, begin: int, end: int, activity: int, size: int = 0) -> None:
         """Adds an interval. size: the bytes that it copies."""
@@ -68,6 +73,24 @@ class Track:
         if size > 0:
             self.sizes.extend([0] * (len(self.begin) - 1 - len(self.sizes)))
             self.sizes.append(size)
+
+    def flows_of(self, begin: Array, end: Array) -> tuple[Array, int]:
+        """(n,) the flow of each interval, 0: none; and the number of ends without a place: there is no interval, or it
+        has another flow. begin, end: of take()."""
+        time, flow = np.frombuffer(self.flow_time, np.int64), np.frombuffer(self.flow, np.int64)
+        inside = flow > 0
+        place = np.where(inside, np.searchsorted(begin, time, "right") - 1, np.searchsorted(begin, time, "left"))
+        for _ in range(_DEEPEST):
+            ended = inside & (place >= 0)
+            ended[ended] = end[place[ended]] < time[ended]
+            if not ended.any():
+                break
+            place[ended] -= 1
+        there = (place >= 0) & (place < len(begin))
+        there[there] = end[place[there]] >= time[there]
+        found = np.zeros(len(begin), np.uint64)
+        found[place[there][::-1]] = np.abs(flow[there])[::-1]  # the first flow of an interval stays
+        return found, len(flow) - int(np.count_nonzero(found))
 
     def span(self) -> tuple[int, int]:
         """The first and the last time; the track has intervals."""
