@@ -364,6 +364,9 @@ TYPED = {
         "", ("forward", "10"), kind="train.py", after="vtrace run python3 train.py; vtrace profile train",
     ),
     ("annotations.md", "vtrace run python3 train.py"): Typed(TRAIN, ("epoch", "upload")),
+    ("annotations.md", "g++ -O2 -fopenmp heat.cc -I/usr/include/trilinos -ltrilinos_kokkoscore -o heat"): Typed(
+        f"cp {ROOT}/examples/kokkos/heat.cc .", ("heat 1.000000", "smooth", "deep_copy Host to Host"),
+    ),
     ("devices.md", "gcc -O2 saxpy.c -lOpenCL -o saxpy"): Typed(
         f"cp {ROOT}/examples/opencl/saxpy.c .", ("Kernels and copies of devices", "saxpy", "copy to device"),
     ),
