@@ -50,6 +50,9 @@ int omp_ask_filter(void)
 /* Two threads may define the region at the same time; vtunify merges equal regions. */
 static uint32_t define(enum omp_construct construct, const void *code)
 {
+    const int in_target = construct >= OMP_TARGET && construct <= OMP_TARGET_SUBMIT;
+    const uint32_t region = in_target ? omp_define_target(constructs[construct].text, constructs[construct].role) : 0;
+    if (region) return region;
     return vt_define_region_at(constructs[construct].text, VT_PARADIGM_OPENMP, constructs[construct].role,
                                (uintptr_t)code);
 }

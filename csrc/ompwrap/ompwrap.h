@@ -4,7 +4,7 @@
    same records (thread events of OTF2).
 
    omp_threads.c owns the states of the threads, omp_events.c the teams, constructs.c the tables of regions and locks,
-   target.c the work that threads give to devices.
+   target.c the work that threads give to devices, target_calls.c the places of its directives.
    In this folder these rules always hold:
    - Only the thread itself changes its state. Atomic fields are the exception: other threads read them.
    - A wrapper calls the next definition exactly once.
@@ -263,6 +263,17 @@ void omp_on_target_data(int endpoint, void *target_task, const uint64_t *target,
                         const void *from, int from_device, const void *to, int to_device, size_t bytes,
                         const void *code);
 void omp_on_target_submit(int endpoint, const uint64_t *target, uint64_t *operation, unsigned teams);
+
+/* ---- target_calls.c ---- */
+/* The target directive that the calling thread executes: the place of its call, and its place in the source, as LLVM
+   writes it; NULL: unknown. */
+struct omp_directive {
+    const void *code;
+    const char *source;
+};
+extern _Thread_local struct omp_directive omp_directive __attribute__((tls_model("initial-exec")));
+/* Defines the region of a construct, by its name and role, at the thread's target directive. 0: its line is unknown. */
+uint32_t omp_define_target(const char *construct, uint8_t role);
 
 /* ---- next_function.c ---- */
 struct omp_next { /* the next definition of a function */

@@ -38,7 +38,12 @@ static void open_on(struct omp_thread *t, uint32_t region, int device, uint64_t 
     vt_write(words, n);
 }
 
-static const void *place(const void *code) { return code ? (const char *)code - 1 : NULL; }
+/* Callbacks inside a directive get an address in target_calls.c. */
+static const void *place(const void *code)
+{
+    if (omp_directive.code) return omp_directive.code;
+    return code ? (const char *)code - 1 : NULL;
+}
 
 /* Keeps the place for the kernel's submission, which has none of its own. */
 void omp_on_target(int kind, int endpoint, int device, void *task, void *target_task, uint64_t *target,

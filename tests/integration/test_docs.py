@@ -459,6 +459,7 @@ NOT_TYPED = {
         "needs containers; tests/integration/test_run_bundle.py",
     ("survival.md", "vtunify: warning: the buffer of rank 1 is on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
         "tests/cluster/test_killed.py",
+    **{key: "wants PyTorch" for key in BLOCKS if key[0] == "tutorial-pytorch.md"},
     ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "tests/cluster/test_disks.py",
     ("view.md", "heat2d: 4 locations, a column is 12.5 ms"): "a picture; see tests/integration/test_view_text.py",
     ("view.md", "vtrace: on your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):

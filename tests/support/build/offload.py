@@ -14,10 +14,9 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtr
 _INSTALLED = Path("/usr/lib/llvm-19/lib")
 LIBRARIES = _INSTALLED if (_INSTALLED / "libomptarget.so").exists() else _CACHE
 FLAGS = (
-    "-g", "-O0", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", f"-isystem{LIBRARIES}/clang/19/include",
+    "-g", "-O1", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", f"-isystem{LIBRARIES}/clang/19/include",
     f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}",
 )  # fmt: skip
-"""-O0: optimised calls may have the lines of other statements."""
 ENVIRONMENT = {"LD_LIBRARY_PATH": str(LIBRARIES)}
 """libomptarget finds its tool by libomp.so."""
 
