@@ -142,3 +142,14 @@ def test_same_tables_for_any_threads(trace: Trace) -> None:
         for name in made[-1]:
             (folder / sidecar.FOLDER / name).unlink()
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("trace", [MANY_BINS], indirect=True)
+@pytest.mark.parametrize("column", ["parent", "depth"])
+def test_damaged_paths(trace: Trace, column: str) -> None:
+    """A path that is above itself, or of a wrong depth: the events are read."""
+    tiles = opened(trace)
+    columns = tiles.tables["paths"].columns
+    columns[column] = columns[column].copy()
+    columns[column][1] = 1 if column == "parent" else 4_000_000_000
+    assert not WindowSums(trace, tiles).known

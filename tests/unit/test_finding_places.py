@@ -10,7 +10,8 @@ import pytest
 import vtrace
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.findings.finding import Finding
-from vtrace.timeline.finding_places import guilty, is_own_code, losers
+from vtrace.console import ranges
+from vtrace.timeline.finding_places import guilty, is_own_code, losers, without_long_lists
 
 
 def write(where: Path, processes: int, ranks: bool) -> vtrace.Trace:
@@ -52,3 +53,10 @@ def test_losers_and_the_region(tmp_path: Path) -> None:
     found = [Finding("imbalance", 1, 0.1, "text", region=name, ranks=(0, 2)) for name in ("work", "MPI_Barrier", "")]
     assert losers(trace, found[0]) == [0, 1, 4, 5]
     assert [is_own_code(trace, each) for each in found] == [True, False, False]
+
+
+def test_long_lists() -> None:
+    few, many = ranges(range(0, 24, 2)), ranges([*range(0, 2000, 2), 2001, 2002])
+    assert without_long_lists(f"ranks {few} take longer, on rank 7") == f"ranks {few} take longer, on rank 7"
+    found = without_long_lists(f"most MPI time is on ranks {many} and in f on ranks {few}")
+    assert found == f"most MPI time is on ranks 0,2,4 ... 2001-2002 (1,002 ranks) and in f on ranks {few}"

@@ -19,6 +19,8 @@ _RANKS = re.compile(r"\branks? (\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)")
 _SHORTEST = 3
 """Shorter names are too often parts of other words."""
 _MOST = 512
+_RANGES = 12
+"""A text lists at most this many ranges of ranks."""
 
 
 def guilty(trace: Source, finding: Finding) -> list[int]:
@@ -45,6 +47,18 @@ def losers(trace: Source, finding: Finding) -> list[int]:
     of_them = np.isin(trace.places.process, finding.ranks) & ~trace.locations["helper"]
     found: list[int] = np.flatnonzero(of_them).tolist()
     return found if len(found) <= _MOST else []
+
+
+def without_long_lists(text: str) -> str:
+    """The text of a finding with the first and the last of many ranges of ranks, and the number of these ranks."""
+
+    def listed(match: re.Match[str]) -> str:
+        parts = match[1].split(",")
+        if len(parts) <= _RANGES:
+            return match[0]
+        return f"ranks {','.join(parts[:3])} ... {parts[-1]} ({len(_numbers(match[1])):,} ranks)"
+
+    return _RANKS.sub(listed, text)
 
 
 def is_own_code(trace: Source, finding: Finding) -> bool:

@@ -30,7 +30,7 @@ from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_data import named
 from vtrace.timeline.counter_bins import CounterSums
 from vtrace.timeline.curves import counter_names
-from vtrace.timeline.finding_places import guilty, is_own_code, losers
+from vtrace.timeline.finding_places import guilty, is_own_code, losers, without_long_lists
 from vtrace.timeline.iteration_ticks import apart
 from vtrace.timeline.rows import with_metrics
 
@@ -114,6 +114,7 @@ class PanelData:
         for one in findings[:_FINDINGS]:
             each = replace(one, caveats=tuple(line for line in one.caveats if line not in notes))
             texts = {name: plain(str(getattr(each, name))) for name in _FINDING_TEXTS}
+            texts["text"] = without_long_lists(texts["text"])
             times = {"loss_ns": each.loss_ns, "share": each.share, "start": each.start, "stop": each.stop}
             places = {"guilty": guilty(self._trace, each), "losers": losers(self._trace, each)}
             found.append(texts | times | places | {"own": is_own_code(self._trace, each)})

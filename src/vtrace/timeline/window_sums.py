@@ -54,7 +54,7 @@ class WindowSums:
     def __init__(self, trace: Source, tiles: TileFile) -> None:
         self._trace = trace
         self._tree, self._sums, self._crossings = (Table(tiles.tables[name].columns) for name in TABLES)
-        self.known = bool(self._tree.rows) and has_sums(trace)
+        self.known = bool(self._tree.rows) and has_sums(trace) and _is_tree(self._tree)
         """False if the tables do not have the sums."""
         if self.known:
             self._first, self._last = map(int, tiles.tables["paths"].names["ends"])
@@ -168,6 +168,12 @@ class WindowSums:
                 replay.fields.to = piece.stop
                 replay.end(min(piece.stop, batch.fields.last))
                 replay.fields.to = NEVER
+
+
+def _is_tree(tree: Table) -> bool:
+    """False for a damaged table, in whose paths a loop would not end."""
+    parent, depth = tree["parent"][1:].astype(np.int64), tree["depth"].astype(np.int64)
+    return bool(np.all(parent < np.arange(1, tree.rows)) and np.all(depth[1:] == depth[parent] + 1) and not depth[0])
 
 
 def _summed(columns: dict[str, Array]) -> Table:
