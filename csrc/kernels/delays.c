@@ -33,7 +33,8 @@ struct wait {
 
 static void touch(struct delays *d, uint32_t node, int64_t ns)
 {
-    if (!d->is_touched[node]) d->touched[d->ntouched++] = node;
+    d->touched[d->ntouched] = node;
+    d->ntouched += !d->is_touched[node];
     d->is_touched[node] = 1;
     d->more[node] += ns;
 }
@@ -92,6 +93,25 @@ static void find_first(struct delays *d, struct stretch *s, uint32_t sent)
     if (last->call == s->meet && !ends_by_meeting(d, s, last)) s->first = s->meet;
 }
 
+/* As touch, for n times. No branch depends on a path, and the fields are in registers: a flag of a path may be any byte
+   for the compiler. */
+static void add_times(struct delays *d, const uint32_t *joined, struct vt_packed_times times, uint64_t n, int sign)
+{
+    uint32_t *const touched = d->touched;
+    uint8_t *const is_touched = d->is_touched;
+    int64_t *const more = d->more;
+    uint64_t count = d->ntouched;
+    for (uint64_t i = 0; i < n; i++) {
+        const struct vt_path_time one = vt_packed_time(&times, i);
+        const uint32_t node = joined[one.node];
+        touched[count] = node;
+        count += !is_touched[node];
+        is_touched[node] = 1;
+        more[node] += sign * one.ns;
+    }
+    d->ntouched = count;
+}
+
 /* Adds or subtracts the times of a stretch. The waits of a stretch that starts before the part are unknown. */
 static int compare(struct delays *d, const struct stretch *s)
 {
@@ -105,10 +125,7 @@ static int compare(struct delays *d, const struct stretch *s)
     for (uint64_t n; first < s->call; first += n) {
         if (!(n = vt_times_at(d->r, s->location, first, &times))) return VT_MATCH_NO_FILE;
         if (n > s->call - first) n = s->call - first;
-        for (uint64_t i = 0; i < n; i++) {
-            const struct vt_path_time one = vt_packed_time(&times, i);
-            touch(d, joined[one.node], s->sign * one.ns);
-        }
+        add_times(d, joined, times, n, s->sign);
     }
     return VT_MATCH_OK;
 }
@@ -154,6 +171,29 @@ static int charge(struct delays *d, const struct wait *w, uint32_t node, double 
     return 1;
 }
 
+/* Keeps among the touched call paths those in which the partner spent more time, and forgets the others. Adds their times
+   to *all; returns their number. */
+static uint64_t keep_longer(struct delays *d, double *all)
+{
+    uint32_t *const touched = d->touched;
+    int64_t *const more = d->more;
+    const uint64_t count = d->ntouched;
+    uint64_t longer = 0;
+    double sum = *all;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t node = touched[i];
+        const int64_t ns = more[node] > 0 ? more[node] : 0;
+        sum += (double)ns;
+        more[node] = ns;
+        d->is_touched[node] = 0;
+        touched[longer] = node;
+        longer += ns > 0;
+    }
+    d->ntouched = 0;
+    *all = sum;
+    return longer;
+}
+
 /* Distributes the cost of a wait over its causes. */
 static int distribute(struct delays *d, const struct wait *w, double own, double others)
 {
@@ -167,17 +207,14 @@ static int distribute(struct delays *d, const struct wait *w, double own, double
     if (d->failed) return VT_MATCH_NO_FILE;
     const double through = partner > waited ? (double)(partner - waited) : 0;
     double all = through;
-    for (uint64_t i = 0; i < d->ntouched; i++)
-        if (d->more[d->touched[i]] > 0) all += (double)d->more[d->touched[i]];
+    const uint64_t longer = keep_longer(d, &all);
     int fine = 1;
-    for (uint64_t i = 0; i < d->ntouched; i++) {
+    for (uint64_t i = 0; i < longer; i++) {
         const uint32_t node = d->touched[i];
-        const double share = d->more[node] > 0 ? (double)d->more[node] / all : 0;
+        const double share = (double)d->more[node] / all;
         if (fine && share > 0) fine = charge(d, w, node, own * share, others * share, d->more[node]);
         d->more[node] = 0;
-        d->is_touched[node] = 0;
     }
-    d->ntouched = 0;
     for (uint32_t i = 0; through > 0 && i < d->nwaits; i++) {
         const double lasted = (double)(d->waits[i].until - d->waits[i].enter);
         d->costs[d->waits[i].number] += (own + others) * through / all * lasted / (double)partner;
@@ -333,7 +370,7 @@ int vt_find_delays(struct vt_replayed *r)
     d->costs = calloc(r->log.count + 1, sizeof *d->costs);
     d->before = calloc(r->out->nplaces + 1, sizeof *d->before);
     d->more = calloc(r->out->nnodes + 1, sizeof *d->more);
-    d->touched = malloc((r->out->nnodes + 1) * sizeof *d->touched);
+    d->touched = malloc((r->out->nnodes + 1) * sizeof *d->touched); /* one more: touch writes before it counts */
     d->is_touched = calloc(r->out->nnodes + 1, 1);
     void *all[] = {d->costs, d->before, d->more, d->touched, d->is_touched};
     int code = VT_MATCH_OK;

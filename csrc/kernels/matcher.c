@@ -223,7 +223,11 @@ static struct vt_message *new_message(struct vt_replayed *r)
         m->made = r->messages;
         r->messages = m;
     }
-    *m = (struct vt_message){.waiter = VT_NONE, .made = m->made};
+    /* One by one: setting the whole to zero takes longer than all else here. from, to and ideal are set before use. */
+    m->link.next = NULL;
+    m->sender = NULL;
+    m->waiter = VT_NONE;
+    m->is_sent = m->is_posted = m->is_received = m->is_completed = m->blocks = m->is_met = 0;
     return m;
 }
 

@@ -84,6 +84,29 @@ def test_iterations(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert found.begins[:, column].tolist() == begins[:-1]
 
 
+def test_best_path_has_too_many_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass keeps the calls of the first path that the diagnosis will try, not of one that it leaves out: else all
+    processes are read once more."""
+    best, met, scan = iterations._repeated, list[Any](), shared_scan.scan
+
+    def most_calls_first(facts: Any) -> list[tuple[int, str]]:
+        calls = iterations._calls(facts)
+        return sorted(best(facts), key=lambda each: -calls[each[0]])
+
+    def watched(trace: Trace, questions: Sequence[AnyQuestion], selection: Selection, **named: Any) -> Any:
+        met.append(selection.locations)
+        return scan(trace, questions, selection, **named)
+
+    monkeypatch.setattr(iterations, "_repeated", most_calls_first)
+    monkeypatch.setattr(iterations, "_MOST", 1000)  # MPI_Isend and MPI_Irecv have 1600 calls, exchange_halo 400
+    monkeypatch.setattr(iterations, "_OPEN", 10)
+    monkeypatch.setattr(shared_scan, "scan", watched)
+    found = open_trace(unpack("scorep-heat2d", tmp_path)).diagnosis(Selection()).iterations
+    assert found
+    assert found.region == "exchange_halo"
+    assert met == [None, (0,)]
+
+
 @pytest.mark.parametrize(("name", "most"), [(None, 3), ("exchange_halo", 99), ("exchange_halo", 250)])
 def test_too_many_iterations(name: str | None, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Iterations that lack some of their calls would be compared with other ones: none are reported."""

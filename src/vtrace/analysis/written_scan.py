@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,20 +60,17 @@ class WrittenScan:
             batch.refresh()
             events += len(batch)
             if len(batch):
-                with self._surviving():
-                    scanned.take(batch)
+                self._survive(scanned.take, batch)
             batch.clear()
 
         yield Listener(batch.address, take)
         take()
-        with self._surviving():
-            scanned.end(batch, events)
+        self._survive(scanned.end, batch, events)
 
-    @contextmanager
-    def _surviving(self) -> Iterator[None]:
+    def _survive(self, work: Callable[..., object], *arguments: Any) -> None:
         """A lack of disk or memory for the answers must not stop the writing of the archive."""
         try:
-            yield
+            work(*arguments)
         except (OSError, MemoryError, VtraceError):
             self.failed = True
 

@@ -523,7 +523,8 @@ def _too_many(name: str) -> str:
 def _candidates(facts: RunFacts, processes: int) -> list[int]:
     """Call paths of one process that all processes may repeat: the best path, and rare paths, whose calls are cheap to
     keep."""
-    rows, calls, most = [row for row, _ in _repeated(facts)], _calls(facts), _MOST / processes
+    calls, most = _calls(facts), _MOST / processes
+    rows = [row for row, _ in _repeated(facts) if calls[row] <= most]  # iterations_of tries no others
     rare = np.array(rows[1:], np.int64)[np.argsort(calls[rows[1:]], kind="stable")]
     rare = rare[np.cumsum(calls[rare]) <= min(_RARE * calls.sum(), most)]
     best = [row for row in rows[:1] if calls[row] + calls[rare].sum() <= most]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -18,6 +18,7 @@ BATCH = 1 << 16
 _KINDS = BatchFields.wanted.size
 _JOINED_MOST = np.uint64(2**32 - 1)
 """VT_JOINED_MOST in csrc/otf2_reader/readback.h."""
+_COLUMNS = ("time", "kind", "ref", "details", "attributes")
 _NO_DETAILS, _NO_ATTRIBUTES = np.empty(0, DETAIL), np.empty(0, ATTRIBUTE)
 
 
@@ -125,13 +126,35 @@ class BatchBuffer(Batch):
         self.clear()
 
     def refresh(self) -> None:
-        """Updates the arrays after reading."""
+        """Updates the arrays after reading. Each is made when it is used first: most questions ask C alone."""
         f = self.fields
-        n = int(f.count)
         self._counts = None
-        self.time, self.kind, self.ref = (column[:n] for column in self._all)
-        self.details = view(f.details, f.ndetails, DETAIL) if f.ndetails else _NO_DETAILS
-        self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE) if f.nattributes else _NO_ATTRIBUTES
+        self._rows, self._details, self._attributes = int(f.count), int(f.ndetails), int(f.nattributes)
+        for name in _COLUMNS:
+            self.__dict__.pop(name, None)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def time(self) -> Array:  # type: ignore[override]
+        return self._all[0][: self._rows]
+
+    @cached_property
+    def kind(self) -> Array:  # type: ignore[override]
+        return self._all[1][: self._rows]
+
+    @cached_property
+    def ref(self) -> Array:  # type: ignore[override]
+        return self._all[2][: self._rows]
+
+    @cached_property
+    def details(self) -> Array:  # type: ignore[override]
+        return view(self.fields.details, self._details, DETAIL) if self._details else _NO_DETAILS
+
+    @cached_property
+    def attributes(self) -> Array:  # type: ignore[override]
+        return view(self.fields.attributes, self._attributes, ATTRIBUTE) if self._attributes else _NO_ATTRIBUTES
 
     def clear(self) -> None:
         """Makes room for the next events."""
