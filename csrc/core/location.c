@@ -93,6 +93,7 @@ void vt_chunk_finish(struct vt_location *l)
         return;
     }
     vt_replay(l, c);
+    vt_thin_finished(l, c);
     c->end_ticks = VT_READ(l->last);
     vt_chunk_append(&l->full, &l->full_last, c);
 }

@@ -120,20 +120,36 @@ struct vt_profile {
 /* The thinning of a location (VT_BUDGET). Lengths of calls are in bits: a call of n bits takes less than 2^n ticks. */
 #define VT_THIN_DEPTH 1024u /* deeper calls stay */
 #define VT_THIN_BITS 32u /* longer calls stay */
+#define VT_THIN_LOCKS 8u /* locks that a thread may have at one time, for their calls to go */
 struct vt_thin_call {
     uint64_t what, entered, before; /* before: time of the record before the call */
     struct vt_profile_row *row; /* NULL: not looked up yet */
     uint32_t at, words, stays; /* at: its first word in the thinned chunk; stays: 1 if it is never thinned */
     uint32_t writes; /* 1: its operation on a file writes */
+    uint32_t first; /* place in the chunk of the record after its ENTER; UINT32_MAX: attributes precede it */
+    uint64_t lock; /* that it gets without a wait, if the call that releases the lock may go, too; 0: none */
     uint64_t out, in; /* as in struct vt_profile_row */
 };
+/* Regions of teams and tasks around calls (thin_teams.c), outermost first. */
+#define VT_THIN_LEVELS 16u
+enum vt_thin_kind { VT_THIN_FORK, VT_THIN_TEAM, VT_THIN_WAIT, VT_THIN_TASK };
+struct vt_thin_level {
+    uint64_t what; /* 0: no region */
+    uint32_t kind, nesting, depth; /* depth: calls around it */
+};
+struct vt_thin_levels {
+    uint32_t n;
+    struct vt_thin_level of[VT_THIN_LEVELS];
+};
 struct vt_thin {
+    struct vt_thin_levels levels, first; /* first: at the start of the current chunk */
     uint32_t bits, told; /* calls of at most so many bits are only counted, 0: none; the value of the last record */
     uint32_t from; /* words of the current chunk that were looked at before */
     uint64_t since, lowered; /* ns: time of the last look; time when bits last became smaller */
     uint64_t words; /* new ones at the last look, without open calls */
     uint64_t by_bits[VT_THIN_BITS + 1]; /* those of calls that may be thinned, by length */
     uint32_t depth, beyond;
+    uint64_t locks[VT_THIN_LOCKS]; /* of calls taken out of the chunk, before their releases; 0: free */
     struct vt_thin_call calls[VT_THIN_DEPTH]; /* the open calls */
 };
 
@@ -575,6 +591,8 @@ static inline VT_GENERAL_REGISTERS int vt_is_stub(uintptr_t code)
 /* Thins the current chunk of the calling thread's location, if need be. Returns 1 if recording continues in the chunk. 0:
    it is still full. Requires the lock of the location. */
 int vt_thin(struct vt_location *l);
+/* Notes the teams at the end of a chunk that is finished. Requires the lock of the location. */
+void vt_thin_finished(struct vt_location *l, struct vt_chunk *c);
 /* Takes the calls in iterations that are left out from the current chunk, which is finished now. Requires the lock of the
    location. */
 void vt_thin_last(struct vt_location *l);
@@ -584,6 +602,11 @@ void vt_thin_held(struct vt_location *l, uint32_t most);
 void vt_thin_tell(struct vt_location *l);
 /* Notes if the calls of a new region may be thinned. paradigm, role: as in OTF2. */
 void vt_thin_region(uint32_t id, uint8_t paradigm, uint8_t role);
+
+/* ---- thin_teams.c: the regions of teams and tasks around calls ---- */
+
+/* Handles a record of the class TEAM. w: its words after the first one; depth: of the open calls. */
+void vt_thin_team(struct vt_thin_levels *s, uint32_t what, const uint64_t *w, uint32_t depth);
 
 /* ---- ring.c: the flight recorder (VT_MODE=RING) ---- */
 

@@ -13,6 +13,7 @@
 #define NO_WORD UINT32_MAX
 /* Held chunks that are thinned for each full one: the next iteration thins those of one of its length. */
 #define AT_ONCE 2u
+#define LOCK_WORDS 512u /* in which a lock must be released, for its calls to go */
 #define MARK_WORDS 4 /* of a THINNED record with a TIME record */
 
 struct pass {
@@ -100,21 +101,34 @@ static void tell(struct pass *p)
 
 /* ---- Calls ---- */
 
+/* The row of a region at a level of the path; NULL: the table is full. */
+static struct vt_profile_row *row_at(struct pass *p, uint32_t level, const struct vt_profile_row *around, uint64_t what)
+{
+    if (level > VT_PROFILE_DEPTH) return NULL;
+    struct vt_profile_row **known = &p->profile->stack[level]; /* of the last call at this level */
+    if (!*known || (*known)->what != what || (*known)->parent != around->number)
+        *known = vt_profile_row(p->l, around, what);
+    return *known;
+}
+
 /* The row of the innermost open call; NULL: the table is full. A level that the head of the chunk does not state has that
-   of the call around it. */
+   of the call around it. Regions of teams are levels, too. */
 static struct vt_profile_row *row_of_top(struct pass *p)
 {
     struct vt_thin *t = p->t;
-    uint32_t i = t->depth;
+    const struct vt_thin_levels *teams = &t->levels;
+    uint32_t i = t->depth, team = 0, level;
     while (i && !t->calls[i - 1].row) i--;
+    while (team < teams->n && teams->of[team].depth < i) team++;
+    level = i + team;
     struct vt_profile_row *row = i ? t->calls[i - 1].row : p->profile->stack[0];
     for (; row && i < t->depth; i++) {
         struct vt_thin_call *call = &t->calls[i];
-        struct vt_profile_row *known = p->profile->stack[i + 1]; /* of the last call at this depth */
-        if (!call->what) known = row;
-        else if (!known || known->what != call->what || known->parent != row->number)
-            known = vt_profile_row(p->l, row, call->what);
-        call->row = p->profile->stack[i + 1] = row = known;
+        for (; row && team < teams->n && teams->of[team].depth <= i; team++, level++)
+            if (teams->of[team].what) row = row_at(p, level + 1, row, teams->of[team].what);
+        if (row && call->what) row = row_at(p, level + 1, row, call->what);
+        call->row = row;
+        level++;
     }
     return row;
 }
@@ -133,6 +147,7 @@ static void begin_call(struct pass *p, uint64_t what, uint32_t words)
                                                  .before = has ? p->before : p->last,
                                                  .at = has ? p->attributes : p->out,
                                                  .words = words,
+                                                 .first = has ? NO_WORD : p->in + words,
                                                  .stays = p->odd || !(p->leaves_out || may_go(what))};
 }
 
@@ -155,6 +170,69 @@ static int count_call(struct pass *p, const struct vt_thin_call *call)
     return 1;
 }
 
+/* ---- Locks: a call that gets a lock without a wait goes with the one that releases it, in the same chunk ---- */
+
+static uint64_t *place_of_lock(struct vt_thin *t, uint64_t lock)
+{
+    for (uint32_t i = 0; i < VT_THIN_LOCKS; i++)
+        if (t->locks[i] == lock) return &t->locks[i];
+    return NULL;
+}
+
+static int is_short(const struct pass *p, uint64_t ticks)
+{
+    const uint32_t bits = bits_of(ticks);
+    return bits <= (p->to ? p->t->bits : VT_THIN_BITS);
+}
+
+static int is_leave(uint64_t word)
+{
+    const uint32_t what = (uint32_t)word;
+    return !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_LEAVE;
+}
+
+/* Returns 1 if a short call that only releases the lock follows the record at w, after a short time: others may wait for
+   the end of a long one. */
+static int is_released(const struct pass *p, const uint64_t *w)
+{
+    const uint64_t *const end = vt_chunk_words(p->from) + p->from->used / 8, lock = w[1];
+    uint64_t ticks = 0;
+    uint32_t before = 0;
+    for (const uint64_t *at = w + 2; at + 2 < end && at < w + LOCK_WORDS; at += 1 + VT_WORDS((uint32_t)*at)) {
+        const uint32_t what = (uint32_t)*at, kind = what & VT_FUNCTION ? VT_K_ENTER : VT_KIND(what);
+        ticks += *at >> 32;
+        if (kind == VT_K_TIME || !is_short(p, ticks)) return 0;
+        if (kind == VT_K_RELEASE_LOCK && at[1] == lock)
+            return before == VT_K_ENTER && is_leave(at[2]) && is_short(p, ticks + (at[2] >> 32));
+        before = what & VT_FUNCTION ? 0 : kind;
+    }
+    return 0;
+}
+
+/* The record at w gets or releases a lock. Returns 1 if the call may go. */
+static int lock_goes(struct pass *p, const uint64_t *w)
+{
+    struct vt_thin_call *call = top(p);
+    const int gets = VT_KIND((uint32_t)*w) == VT_K_ACQUIRE_LOCK;
+    const uint64_t *const end = vt_chunk_words(p->from) + p->from->used / 8;
+    if (!call || p->t->beyond || VT_ID((uint32_t)*w) != VT_PARADIGM_PTHREAD || p->attributes != NO_WORD) return 0;
+    if (!vt_process.set.budget || p->leaves_out || p->in != call->first || w + 2 >= end) return 0;
+    uint64_t *place = place_of_lock(p->t, gets ? 0 : w[1]);
+    if (!place || !is_leave(w[2])) return 0;
+    if (gets && !(is_short(p, p->now + (w[2] >> 32) - call->entered) && is_released(p, w))) return 0;
+    if (!gets) *place = 0;
+    else call->lock = *place = w[1];
+    call->stays = 0;
+    return 1;
+}
+
+/* A call that gets a lock stays after all, and so does the one that releases it. */
+static void lock_stays(struct pass *p, const struct vt_thin_call *call)
+{
+    uint64_t *place = call->lock ? place_of_lock(p->t, call->lock) : NULL;
+    if (place) *place = 0;
+}
+
 /* Ends the innermost call with the record at w. */
 static void end_call(struct pass *p, const uint64_t *w, uint32_t words)
 {
@@ -170,6 +248,7 @@ static void end_call(struct pass *p, const uint64_t *w, uint32_t words)
     const int goes = !call->stays && is_out && count_call(p, call);
     const int stays = call->stays || (is_out && !goes);
     if (!goes) keep(p, w, words);
+    if (!goes && p->to) lock_stays(p, call);
     t->depth--;
     if (stays) pin(p);
     if (goes && !p->leaves_out) tell(p);
@@ -257,17 +336,21 @@ static int goes_with_call(uint32_t kind)
 static void other(struct pass *p, const uint64_t *w, uint32_t words)
 {
     const uint32_t kind = VT_KIND((uint32_t)*w);
+    int goes = kind == VT_K_ATTRIBUTE;
     if (kind == VT_K_ATTRIBUTE) {
         if (p->attributes == NO_WORD) {
             p->attributes = p->out;
             p->before = p->last;
         }
     } else {
+        const int is_lock = kind == VT_K_ACQUIRE_LOCK || kind == VT_K_RELEASE_LOCK;
+        goes = goes_with_call(kind) || (is_lock && lock_goes(p, w));
         p->odd |= p->attributes != NO_WORD;
-        if (!goes_with_call(kind)) pin(p);
+        if (!goes) pin(p);
+        if (vt_kinds[kind] & VT_CLASS_TEAM) vt_thin_team(&p->t->levels, (uint32_t)*w, w + 1, p->t->depth);
     }
     if (p->to && goes_with_call(kind)) add_bytes(p, (uint32_t)*w, w + 1);
-    if (p->t->depth && (kind == VT_K_ATTRIBUTE || goes_with_call(kind))) top(p)->words += words;
+    if (p->t->depth && goes) top(p)->words += words;
     else if (p->in >= p->t->from) p->t->words += words;
     if (kind != VT_K_THINNED || !p->to || p->t->told == p->t->bits) {
         keep(p, w, words);
@@ -309,7 +392,7 @@ static void step(struct pass *p, const uint64_t *w)
     if (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_TIME) p->now += w[1];
     else if (effect == VT_STACK_NONE) other(p, w, words);
     else if (effect == VT_STACK_END) {
-        p->t->depth = p->t->beyond = 0;
+        p->t->depth = p->t->beyond = p->t->levels.n = 0;
         keep(p, w, words);
         if (p->iteration.at) end_iteration(p);
     } else call_record(p, effect, w, words);
@@ -325,7 +408,9 @@ static void walk(struct pass *p)
     const uint32_t n = c->used / 8;
     struct vt_thin *t = p->t;
     t->depth = t->beyond = 0;
+    t->levels = t->first;
     t->words = 0;
+    memset(t->locks, 0, sizeof t->locks);
     memset(t->by_bits, 0, sizeof t->by_bits);
     for (uint32_t i = 0; i < c->depth && i < VT_THIN_DEPTH; i++)
         t->calls[t->depth++] = (struct vt_thin_call){.what = i < c->nopen ? c->open[i] : 0, .stays = 1};
@@ -456,11 +541,15 @@ static void count_records(struct vt_location *l, const struct vt_chunk *c, struc
 static struct vt_chunk *take_held(struct vt_location *l, struct vt_chunk *c, uint32_t from)
 {
     struct pass p = pass_over(l, c);
+    const struct vt_thin_levels levels = l->thin->levels, first = l->thin->first;
     p.held_from = from;
+    l->thin->first.n = 0; /* those of an earlier chunk are not known */
     p.profile = vt_profile_of(l);
     p.to = p.profile ? begin_taking(l, c) : NULL;
+    if (p.to) walk(&p);
+    l->thin->levels = levels;
+    l->thin->first = first;
     if (!p.to) return c;
-    walk(&p);
     take_over(&p, c->end_ticks, VT_CHUNK_TAKING);
     count_records(l, c, p.to);
     VT_SET(p.to->next, c->next);
@@ -545,6 +634,24 @@ int vt_thin(struct vt_location *l)
     t->from = words <= HALF ? words : 0;
     if (t->from) VT_SET(l->limit, vt_chunk_limit(l->chunk));
     return t->from != 0;
+}
+
+void vt_thin_finished(struct vt_location *l, struct vt_chunk *c)
+{
+    const uint64_t *w = vt_chunk_words(c);
+    const uint32_t n = c->used / 8;
+    uint32_t depth = c->depth;
+    struct vt_thin *t = vt_process.set.budget && c->classes & VT_CLASS_TEAM ? thin_of(l) : NULL;
+    if (!t) return;
+    for (uint32_t i = 0; i < n; i += 1 + VT_WORDS((uint32_t)w[i])) {
+        const uint32_t what = (uint32_t)w[i], effect = what & VT_FUNCTION ? VT_STACK_NONE : vt_effect(what);
+        const int leaves = what & VT_FUNCTION ? (what & VT_FUNCTION_LEAVE) != 0
+                                              : effect == VT_STACK_LEAVE || effect == VT_STACK_LEAVE_ADDRESS;
+        if (effect == VT_STACK_END) depth = t->first.n = 0;
+        else if (leaves) depth -= depth != 0;
+        else if (what & VT_FUNCTION || effect != VT_STACK_NONE) depth++;
+        else if (vt_kinds[what >> 24] & VT_CLASS_TEAM) vt_thin_team(&t->first, what, w + i + 1, depth);
+    }
 }
 
 void vt_thin_last(struct vt_location *l)
