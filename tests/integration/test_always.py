@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,29 @@ def test_closed_streams(tmp_path: Path) -> None:
             found.append((tmp_path / "found").read_text())
         assert found[0] == found[1], closing
     written(tmp_path / "jobs")
+
+
+def test_a_watcher_without_end(tmp_path: Path) -> None:
+    """CPython may loop for ever where it finds no memory: the kernel ends the watcher."""
+    lines = """
+import os, pathlib, sys
+from vtrace.wrappers.launch import watcher
+def spin():
+    pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+    while True:
+        pass
+watcher._PROCESSOR = 1
+watcher.watch(spin)
+"""
+    told_pid = tmp_path / "pid"
+    call([sys.executable, "-c", lines, told_pid], tmp_path)
+    wait_for(lambda: told_pid.exists() and told_pid.read_text() != "")
+    pid = int(told_pid.read_text())
+    try:
+        wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_the_watcher_holds_nothing(tmp_path: Path) -> None:
