@@ -138,7 +138,7 @@ struct vt_thin_level {
     uint32_t kind, nesting, depth; /* depth: calls around it */
 };
 struct vt_thin_levels {
-    uint32_t n;
+    uint32_t n, beyond; /* beyond: open tasks inside these that have no level */
     struct vt_thin_level of[VT_THIN_LEVELS];
 };
 struct vt_thin {
