@@ -500,7 +500,7 @@ int vt_memory_return(struct vt_location *l);
 /* ---- left_out_python.c: functions of Python programs that are left out for a time ---- */
 
 struct vt_python_function {
-    _Atomic uint16_t open; /* calls that are recorded and open, in all threads */
+    _Atomic uint32_t open; /* calls that are recorded and open, in all threads */
     uint8_t is_one, is_out; /* is_one: the region is a function of Python */
 };
 #define VT_PYTHON_BYTES ((VT_ID_MAX + 1) * sizeof(struct vt_python_function))
