@@ -138,7 +138,7 @@ struct vt_thin_level {
     uint32_t kind, nesting, depth; /* depth: calls around it */
 };
 struct vt_thin_levels {
-    uint32_t n;
+    uint32_t n, beyond; /* beyond: open tasks inside these that have no level */
     struct vt_thin_level of[VT_THIN_LEVELS];
 };
 struct vt_thin {
@@ -500,7 +500,7 @@ int vt_memory_return(struct vt_location *l);
 /* ---- left_out_python.c: functions of Python programs that are left out for a time ---- */
 
 struct vt_python_function {
-    _Atomic uint16_t open; /* calls that are recorded and open, in all threads */
+    _Atomic uint32_t open; /* calls that are recorded and open, in all threads */
     uint8_t is_one, is_out; /* is_one: the region is a function of Python */
 };
 #define VT_PYTHON_BYTES ((VT_ID_MAX + 1) * sizeof(struct vt_python_function))

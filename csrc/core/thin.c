@@ -392,7 +392,7 @@ static void step(struct pass *p, const uint64_t *w)
     if (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_TIME) p->now += w[1];
     else if (effect == VT_STACK_NONE) other(p, w, words);
     else if (effect == VT_STACK_END) {
-        p->t->depth = p->t->beyond = p->t->levels.n = 0;
+        p->t->depth = p->t->beyond = p->t->levels.n = p->t->levels.beyond = 0;
         keep(p, w, words);
         if (p->iteration.at) end_iteration(p);
     } else call_record(p, effect, w, words);
@@ -543,7 +543,7 @@ static struct vt_chunk *take_held(struct vt_location *l, struct vt_chunk *c, uin
     struct pass p = pass_over(l, c);
     const struct vt_thin_levels levels = l->thin->levels, first = l->thin->first;
     p.held_from = from;
-    l->thin->first.n = 0; /* those of an earlier chunk are not known */
+    l->thin->first.n = l->thin->first.beyond = 0; /* those of an earlier chunk are not known */
     p.profile = vt_profile_of(l);
     p.to = p.profile ? begin_taking(l, c) : NULL;
     if (p.to) walk(&p);
@@ -647,7 +647,7 @@ void vt_thin_finished(struct vt_location *l, struct vt_chunk *c)
         const uint32_t what = (uint32_t)w[i], effect = what & VT_FUNCTION ? VT_STACK_NONE : vt_effect(what);
         const int leaves = what & VT_FUNCTION ? (what & VT_FUNCTION_LEAVE) != 0
                                               : effect == VT_STACK_LEAVE || effect == VT_STACK_LEAVE_ADDRESS;
-        if (effect == VT_STACK_END) depth = t->first.n = 0;
+        if (effect == VT_STACK_END) depth = t->first.n = t->first.beyond = 0;
         else if (leaves) depth -= depth != 0;
         else if (what & VT_FUNCTION || effect != VT_STACK_NONE) depth++;
         else if (vt_kinds[what >> 24] & VT_CLASS_TEAM) vt_thin_team(&t->first, what, w + i + 1, depth);

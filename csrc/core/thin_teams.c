@@ -7,7 +7,10 @@ static struct vt_thin_level *top(struct vt_thin_levels *s) { return s->n ? &s->o
 
 static void push(struct vt_thin_levels *s, enum vt_thin_kind kind, uint32_t region, uint32_t nesting, uint32_t depth)
 {
-    if (s->n == VT_THIN_LEVELS) return;
+    if (s->n == VT_THIN_LEVELS) {
+        s->beyond += kind == VT_THIN_TASK;
+        return;
+    }
     s->of[s->n++] = (struct vt_thin_level){
         .kind = kind, .nesting = nesting, .depth = depth, .what = region ? VT_WHAT(VT_K_ENTER, 0, region) : 0};
 }
@@ -22,6 +25,7 @@ static void close_stale(struct vt_thin_levels *s, uint32_t nesting, int fork_sta
         if (e->nesting == nesting && e->kind == VT_THIN_FORK && fork_stays) break;
         n = i - 1;
     }
+    if (n < s->n) s->beyond = 0;
     s->n = n;
 }
 
@@ -51,7 +55,8 @@ void vt_thin_team(struct vt_thin_levels *s, uint32_t what, const uint64_t *w, ui
     case VT_K_THREAD_TEAM_JOINED: end_wait(s); break;
     case VT_K_THREAD_TASK_BEGIN: push(s, VT_THIN_TASK, id, 0, depth); break;
     case VT_K_THREAD_TASK_END:
-        if (top(s) && top(s)->kind == VT_THIN_TASK) s->n--;
+        if (s->beyond) s->beyond--;
+        else if (top(s) && top(s)->kind == VT_THIN_TASK) s->n--;
         break;
     default: break;
     }

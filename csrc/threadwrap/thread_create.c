@@ -156,8 +156,8 @@ static int is_wanted(void)
 }
 
 /* Returns the library that creates a thread for itself, or NULL. Threads that MPI, the libraries below MPI, and drivers
-   of accelerators create for themselves are not part of the program; nor those of LLVM's OpenMP that execute target tasks (nowait): the first one has no
-   argument, and creates the others. The answer for the last caller is kept. */
+   of accelerators create for themselves are not part of the program; nor those of LLVM's OpenMP that execute target
+   tasks (nowait): the first one has no argument, and creates the others. The answer for the last caller is kept. */
 static const char *helper_of(void *caller, const void *argument)
 {
     static const char *const libraries[] = {

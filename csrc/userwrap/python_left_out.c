@@ -9,12 +9,11 @@
 #include "userwrap.h"
 
 #define PLACES 4096u /* functions share a place if their numbers differ by a multiple */
-#define CALLS 4096u /* after so many events without a record the thread looks at its time */
-
-#define LOOK_NS 10000000u
+#define CALLS 4096u /* after so many events, recorded or not, the thread looks at its time */
+#define LOOK_NS 10000000u /* between the looks of threads without events */
 
 struct open_calls {
-    uint16_t recorded[PLACES], others[PLACES]; /* others: inside of recorded ones of the same function */
+    uint32_t recorded[PLACES], others[PLACES]; /* others: inside of recorded ones of the same function */
 };
 
 static struct open_calls *open_of(struct vt_location *l)

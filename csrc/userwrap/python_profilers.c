@@ -190,8 +190,9 @@ VT_PUBLIC object *vt_python_setprofile(object *self, object *function)
     (void)self;
     if (function == (object *)(void *)_Py_NoneStruct) {
         next = NULL;
-        if (!is_away) set_profile(NULL);
-        else PyEval_SetProfile(NULL, NULL);
+        changing++; /* at this event of the audit hook functions do not come back */
+        PyEval_SetProfile(is_away ? NULL : profile, NULL);
+        changing--;
         return vt_python_none();
     }
     if (is_away && !atomic_load(&vt_python_all_out)) come_back();

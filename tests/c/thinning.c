@@ -4,7 +4,9 @@
      w RAW STORED             blocks are written
      c NOW WRITTEN ROWS CHUNKS FROM WORDS W0 ... W32
                               a full chunk of location 0, as vt_budget_choose sees it; CHUNKS: of each location
-   A line c is answered by: 1 if bytes are short, else 0; the limit in bits; the size at which recording ends. */
+     t BEGUN ENDED            a thread of a team begins nested tasks, and ends some of them
+   A line c is answered by: 1 if bytes are short, else 0; the limit in bits; the size at which recording ends. A line t is
+   answered by the number of levels that are open in call paths. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,19 @@ static void choose(struct vt_thin *t)
     printf("%d %u %llu\n", is_short, t->bits, (unsigned long long)vt_budget_limit());
 }
 
+static void nest_tasks(void)
+{
+    const uint64_t words[2] = {UINT64_C(1) << 32, 0}; /* nesting 1 */
+    const uint32_t task = 7;
+    struct vt_thin_levels levels = {0};
+    vt_thin_team(&levels, VT_WHAT(VT_K_THREAD_TEAM_BEGIN, 0, 0), words, 0);
+    for (uint64_t begun = number(); begun; begun--)
+        vt_thin_team(&levels, VT_WHAT(VT_K_THREAD_TASK_BEGIN, 0, task), words, 0);
+    for (uint64_t ended = number(); ended; ended--)
+        vt_thin_team(&levels, VT_WHAT(VT_K_THREAD_TASK_END, 0, task), words, 0);
+    printf("%u\n", levels.n);
+}
+
 int main(void)
 {
     static struct vt_thin t;
@@ -51,6 +66,7 @@ int main(void)
     while (scanf(" %c", &what) == 1) {
         if (what == 'p') begin(&t);
         else if (what == 'c') choose(&t);
+        else if (what == 't') nest_tasks();
         else {
             const uint64_t raw = number();
             vt_budget_wrote(raw, number());

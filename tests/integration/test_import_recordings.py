@@ -120,16 +120,19 @@ FLOWS = """[{"ph":"X","name":"outer","pid":5,"tid":5,"ts":0,"dur":10},
 {"ph":"s","cat":"y","name":"n","id":16,"pid":5,"tid":5,"ts":3},
 {"ph":"f","bp":"e","cat":"y","name":"n","id":16,"pid":5,"tid":7,"ts":9},
 {"ph":"s","cat":"x","name":"n","id":"w","pid":5,"tid":9,"ts":4},
-{"ph":"f","cat":"x","name":"n","id":"w","pid":5,"tid":7,"ts":9.5}]"""
+{"ph":"f","cat":"x","name":"n","id":"w","pid":5,"tid":7,"ts":9.5},
+{"ph":"s","cat":"z","name":"n","id":1.5,"pid":5,"tid":9,"ts":4},
+{"ph":"s","cat":"x","name":"n","id2":{"global":"0x1"},"pid":5,"tid":5,"ts":1},
+{"ph":"t","id":16,"pid":5,"tid":5,"ts":1}]"""
 
 
 def test_flows(tmp_path: Path) -> None:
     """A flow belongs to the innermost interval around its time, its end without bp to the next one; of an interval with
-    two flows the first stays. vtrace view draws links."""
+    two flows the first stays. vtrace view draws links. A flow without an id or a name stops no import."""
     (tmp_path / "a.json").write_text(FLOWS)
     (tmp_path / "b.json").write_text(FLOWS)
     done = vtrace(tmp_path, "import", "a.json", "b.json", "-o", "new")
-    assert "a.json: left out: flows without an interval (3)" in done.stderr
+    assert "a.json: left out: flows without an id or a name (2), flows without an interval (4)" in done.stderr
     assert sorted(flows(read(tmp_path / "new.trace"))) == [["a", "b", "c"]] * 2 + [["outer"]] * 2
     links = Links(100)
     ask(Opened(tmp_path / "new.trace/traces.otf2"), [links])

@@ -232,6 +232,36 @@ def test_python(version: str, tmp_path: Path) -> None:
     assert "they are not counted" in told(tmp_path / "p.trace", "summary")
 
 
+def test_python_without_a_profiler(tmp_path: Path) -> None:
+    """sys.setprofile(None) of a thread, when functions may return, leaves vtrace's function there."""
+    older = [path for version, path in PYTHONS.items() if tuple(map(int, version.split("."))) < (3, 12)]
+    if not older:
+        pytest.skip("no Python before 3.12")
+    text = "import os, sys, threading, time\ndef leaf(): pass\ndef after(): pass\ndef work():\n"
+    text += " for n in range(300_000): leaf()\n end = time.process_time() + 2.5\n"
+    text += " while time.process_time() < end: pass\n"
+    text += " sys.setprofile(None)\n open(os.devnull).close()\n after()\n"
+    (tmp_path / "program.py").write_text(
+        text + "thread = threading.Thread(target=work)\nthread.start()\nthread.join()\n"
+    )
+    vtrace(tmp_path, "run", "--python", "--budget", "1%", "--no-unify", "-o", "p", older[0], "program.py")
+    unify(tmp_path, "p")
+    assert any("recorded again (VT_BUDGET)" in text for text in markers(tmp_path / "p.trace"))
+    assert by_name(calls(tmp_path / "p.trace"))["__main__.after"] == 1
+
+
+def test_deep_recursion_in_python(tmp_path: Path) -> None:
+    """70 000 calls of a function of Python inside each other end, also with a bound that leaves nothing out."""
+    text = "import sys\nsys.setrecursionlimit(10**6)\ndef deep(n):\n    return deep(n - 1) if n else 0\n"
+    (tmp_path / "program.py").write_text(text + "def after(): pass\ndeep(69_999)\nafter()\n")
+    program = (PYTHONS[[*PYTHONS][-1]], "program.py")
+    vtrace(tmp_path, "run", "--python", "--budget", "100%", "--no-unify", "-o", "p", *program)
+    unify(tmp_path, "p")
+    trace = vtrace_api.open(tmp_path / "p.trace")
+    regions = trace.regions["name"][trace.events(kinds={"Enter", "Leave"})["region"]].tolist()
+    assert regions[: regions.index("__main__.after")].count("__main__.deep") == 140_000
+
+
 @pytest.mark.parametrize("value", ["0%", "101%", "5%%", "2M,", "2M,3", "2M/day,3%", ",3%", "3%,2M", "x%", "0.004%"])
 def test_bad_bounds(program: Path, tmp_path: Path, value: str) -> None:
     done = run(program, tmp_path, "calm", "1", env={"VT_BUDGET": value})

@@ -99,6 +99,50 @@ def test_links(tmp_path: Path) -> None:
     assert (started["sends"], kernel["receives"]) == ([], [])
 
 
+def test_links_take_no_time_of_messages(tmp_path: Path) -> None:
+    """A process that sends a message to itself, which takes 30 ns, and starts a kernel: the matrix has the message."""
+    host = [(10, "MpiSend", 0, 0, 1, 8), (40, "MpiRecv", 0, 0, 1, 8)]
+    host += [(50, "Enter", START, {3: 1}), (60, "Leave", START)]
+    made = Foreign(tmp_path / "a")
+    made.events(0, call(0, 100, MAIN, *host))
+    made.events(1, [(80, "Enter", KERNEL, {3: 1}), (90, "Leave", KERNEL)])
+    made.begin_definitions()
+    made.machine(length=2000)
+    made.define("LocationGroup", 7, "gpu", DEVICE, 0, 0)
+    made.location(0)
+    made.location(1, 7, STREAM)
+    made.region(START, "clEnqueueNDRangeKernel", 1, OPENCL)
+    made.region(KERNEL, "spin", _otf2.REGION_ROLE_KERNEL.value, OPENCL)
+    made.region(MAIN, "main")
+    made.define("Attribute", 3, "DEVICE_COMMAND", "", _otf2.TYPE_UINT64.value)
+    mpi = _otf2.PARADIGM_MPI.value
+    made.define("Group", 0, "", _otf2.GROUP_TYPE_COMM_LOCATIONS.value, mpi, 0, [0])
+    made.define("Group", 1, "", _otf2.GROUP_TYPE_COMM_GROUP.value, mpi, 0, [0])
+    made.define("Comm", 0, "world", 1, UNDEFINED, 0)
+    asked = Asked(made.close())
+    assert len(asked.site.shown[0].data.messages()["comm"]) == 2
+    matrix = asked.table("panel", name="matrix", rows="", **{"from": 0, "to": 100}).columns
+    assert (matrix["count"], matrix["ns"]) == ([1], [30])
+
+
+def test_kernels_without_time_are_no_slow_device(tmp_path: Path) -> None:
+    """The same kernel takes 0 ns on the device of another process."""
+    made = Foreign(tmp_path / "a")
+    events = {0: call(0, 1000, MAIN), 1: call(0, 1000, MAIN), 2: call(100, 900, KERNEL), 3: call(100, 100, KERNEL)}
+    for number, each in events.items():
+        made.events(number, each)
+    made.begin_definitions()
+    made.machine(groups=2, length=2000)
+    for number in (0, 1):
+        made.define("LocationGroup", 7 + number, "gpu", DEVICE, 0, number)
+        made.location(number, number)
+    for number in (0, 1):
+        made.location(2 + number, 7 + number, STREAM)
+    made.region(KERNEL, "spin", _otf2.REGION_ROLE_KERNEL.value, OPENCL)
+    made.region(MAIN, "main")
+    assert "slow_device" not in findings(Trace(made.close()))
+
+
 def test_many_small_kernels(tmp_path: Path) -> None:
     """100 kernels of 2 ns, each started by a call of 5 ns."""
     host = [event for n in range(100) for event in call(10 * n, 10 * n + 5, START)]

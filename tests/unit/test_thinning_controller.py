@@ -117,3 +117,10 @@ def test_choices(build: Builder) -> None:
     done = subprocess.run([program], input="\n".join(lines), text=True, capture_output=True, check=True)
     assert done.stdout.splitlines() == answers
     assert len({answer.split()[1] for answer in answers}) > BITS / 2
+
+
+def test_nested_tasks(build: Builder) -> None:
+    """Of 20 tasks inside each other 15 are levels of call paths, below the team; ends of the others end no level."""
+    program = build.unit("thinning", parts=("core", "funwrap"))
+    done = subprocess.run([program], input="t 20 0 t 20 5 t 20 6 t 20 20", text=True, capture_output=True, check=True)
+    assert done.stdout.split() == ["16", "16", "15", "1"]

@@ -79,9 +79,9 @@ def _check(values: dict[str, Any]) -> None:
     if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "domain", "path")):
         raise UsageError("--by section cannot --select a region, class, domain or path", "select a location")
     if by == "timer" and patterns.of("path"):
-        raise UsageError("--by timer cannot --select a path", "select a region, class or location")
+        raise UsageError("--by timer cannot --select a path", "select a region, class, domain or location")
     if metrics is not None and by != "timer" and (patterns.of("class") or patterns.of("path")):
-        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
+        raise UsageError("--metrics cannot --select a class or path", "select a region, domain or location")
 
 
 def _check_allocations(values: dict[str, Any]) -> None:
@@ -96,8 +96,8 @@ def _check_allocations(values: dict[str, Any]) -> None:
     if values["file"] or values["sort"] not in known:
         wrong = "--source" if values["file"] else f"--sort {values['sort']}"
         raise UsageError(f"--by allocation has no {wrong}", f"give --sort {', '.join(known[1:])}")
-    if any(values["patterns"].of(kind) for kind in ("region", "class")):
-        raise UsageError("--by allocation cannot --select a region or class", "select a path or location")
+    if any(values["patterns"].of(kind) for kind in ("region", "class", "domain")):
+        raise UsageError("--by allocation cannot --select a region, class or domain", "select a path or location")
 
 
 @trace_command(

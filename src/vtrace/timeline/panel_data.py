@@ -33,6 +33,7 @@ from vtrace.timeline.curves import counter_names
 from vtrace.timeline.finding_places import guilty, is_own_code, losers, without_long_lists
 from vtrace.timeline.iteration_ticks import apart
 from vtrace.timeline.rows import with_metrics
+from vtrace.timeline.window_data import LINK
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
@@ -67,7 +68,7 @@ class PanelData:
         self, prepared: Prepared, findings: Callable[..., Sequence[Any]], diagnosis: Callable[[Selection], Diagnosis],
         *, sampled: bool, messages: Callable[[], Table] | None = None,
     ) -> None:  # fmt: skip
-        """messages: all messages of the trace, or a sample; None: they do not fit into memory."""
+        """messages: as WindowData.messages; None: they do not fit into memory."""
         self._trace, self._prepared, self._sampled, self._messages = prepared.trace, prepared, sampled, messages
         self._findings, self._diagnosis = findings, diagnosis
         self._found: tuple[Sequence[Any], Sequence[str]] | None = None
@@ -300,7 +301,7 @@ class PanelData:
             return self._ask(Messages(_TIMED), part)  # type: ignore[no-any-return]
         here = np.zeros(self._trace.locations.rows, bool)
         here[part["locations"]] = True
-        inside = here[found["sender"]] & here[found["receiver"]]
+        inside = here[found["sender"]] & here[found["receiver"]] & (found["comm"] != LINK)
         for end in ("send", "receive"):
             inside &= (found[end] >= part["start"]) & (found[end] <= part["stop"])
         return found.take(inside)

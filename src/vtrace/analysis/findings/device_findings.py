@@ -193,7 +193,7 @@ def _slow_device(facts: RunFacts, found: Table) -> Iterator[Finding]:
         return
     slowest = int(np.argmax(took - usual))
     loss = int(took[slowest] - usual[slowest])
-    if took[slowest] < _SLOWER * usual[slowest]:
+    if not usual[slowest] or took[slowest] < _SLOWER * usual[slowest]:
         return
     streams = np.unique(kernels["location"][owner == slowest]).tolist()
     name = str(facts.trace.processes["name"][owners[slowest]])

@@ -106,10 +106,10 @@ def nanoseconds(value: Any) -> int:
 
 
 def _flow_number(key: Any) -> int:
-    """A number above 0 of the id of a flow: an integer, also as text (0x1f), or a word."""
+    """A number above 0 of the id of a flow: an integer, also as text (0x1f), or anything else."""
     try:
         number = key if type(key) is int else int(key, 0)
-    except ValueError:
+    except (TypeError, ValueError):
         number = crc32(str(key).encode())
     return number % ((1 << _FLOW_BITS) - 1) + 1
 
@@ -223,6 +223,9 @@ class _Events:
         track.add(begin, max(begin, end), activity)
 
     def _flow(self, event: dict[str, Any]) -> None:
+        if "id" not in event or "name" not in event:
+            self._recording.left_out["flows without an id or a name"] += 1
+            return
         kind = self._kinds.setdefault((event.get("cat", ""), event["name"]), len(self._kinds))
         flow = kind << _FLOW_BITS | _flow_number(event["id"])
         times, numbers = self._flows[event.get("pid", 0), event.get("tid", 0)]
