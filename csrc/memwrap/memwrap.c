@@ -139,8 +139,11 @@ static void at_thread_end(void);
 
 static void leave_out(int how)
 {
-    for (int i = 0; i < FUNCTION_COUNT && how == VT_CALLS_COUNTED; i++)
-        if (functions[i].region) functions[i].counted = vt_count_place(functions[i].region);
+    for (int i = 0; i < FUNCTION_COUNT && how == VT_CALLS_COUNTED; i++) {
+        if (!functions[i].region || functions[i].counted.is_known) continue; /* it stays, and other threads read it */
+        const struct vt_count_place place = vt_count_place(functions[i].region);
+        if (place.is_known) functions[i].counted = place;
+    }
     atomic_store(&left_out, how);
     for (int i = 0; i < FUNCTION_COUNT; i++)
         __atomic_store_n(&functions[i].always, how == VT_CALLS_RECORDED && functions[i].unlimited, __ATOMIC_RELAXED);
@@ -172,7 +175,8 @@ static void attach(void)
         int64_t limit = vt_call_limit(known[i].name, "LIBC-MALLOC");
         if (!limit) continue;
         on = functions[i].region = vt_define_region(known[i].name, VT_PARADIGM_NONE, known[i].role, NULL, 0);
-        functions[i].always = functions[i].unlimited = limit < 0;
+        functions[i].unlimited = limit < 0;
+        __atomic_store_n(&functions[i].always, limit < 0, __ATOMIC_RELAXED); /* malloc and free read it before RECORD */
         atomic_store(&functions[i].left, limit);
     }
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
@@ -226,7 +230,7 @@ static __attribute__((noinline)) bool is_accepted(enum function f)
 }
 
 /* Returns whether a filter lets one more call of a function be recorded. */
-static inline bool filter_accepts(enum function f) { return VT_LIKELY(functions[f].always) || is_accepted(f); }
+static inline bool filter_accepts(enum function f) { return VT_LIKELY(VT_READ(functions[f].always)) || is_accepted(f); }
 
 /* ---- Sums and records ---- */
 
@@ -359,7 +363,7 @@ static __attribute__((noinline)) void free_left_out(void *block, int how)
 EXPORT void *malloc(size_t n)
 {
     if (passes(CALLER)) return next.malloc(n);
-    if (VT_UNLIKELY(!functions[F_malloc].always)) {
+    if (VT_UNLIKELY(!VT_READ(functions[F_malloc].always))) {
         const int how = atomic_load_explicit(&left_out, memory_order_acquire);
         if (is_left_out(how)) return malloc_left_out(n, how);
     }
@@ -427,7 +431,7 @@ EXPORT void free(void *block)
     if (is_early(block)) return;
     if (passes(CALLER)) return next.free(block);
     if (!block) return;
-    if (VT_UNLIKELY(!functions[F_free].always)) {
+    if (VT_UNLIKELY(!VT_READ(functions[F_free].always))) {
         const int how = atomic_load_explicit(&left_out, memory_order_acquire);
         if (is_left_out(how)) return free_left_out(block, how);
     }

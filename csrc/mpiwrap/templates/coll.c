@@ -101,8 +101,8 @@ $BODY
         const bool vt_in_place = vt.is_root && $sendbuf == MPI_IN_PLACE;
         if (vt.is_leaf && !vt_in_place) vt.sent = vt_mpi_bytes($sendcount, $sendtype);
         if (vt.is_root) {
-            const int64_t vt_counts = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n);
-            vt.received = vt_mpi_bytes(vt_counts - (vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0), $recvtype);
+            const int64_t vt_total = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.n);
+            vt.received = vt_mpi_bytes(vt_total - (vt_in_place && $recvcounts ? $recvcounts[vt.me] : 0), $recvtype);
         }
 
 //// MPI_Scatter : collective nonblocking persistent
@@ -115,8 +115,8 @@ $BODY
         vt_mpi_coll_root(&vt, VT_OP_SCATTERV, $root);
         const bool vt_in_place = vt.is_root && $recvbuf == MPI_IN_PLACE;
         if (vt.is_root) {
-            const int64_t vt_counts = vt_mpi_sum($sendcounts, sizeof *$sendcounts, vt.n);
-            vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place && $sendcounts ? $sendcounts[vt.me] : 0), $sendtype);
+            const int64_t vt_total = vt_mpi_sum($sendcounts, sizeof *$sendcounts, vt.n);
+            vt.sent = vt_mpi_bytes(vt_total - (vt_in_place && $sendcounts ? $sendcounts[vt.me] : 0), $sendtype);
         }
         if (vt.is_leaf && !vt_in_place) vt.received = vt_mpi_bytes($recvcount, $recvtype);
 
@@ -184,10 +184,10 @@ $BODY
 
 //// MPI_Reduce_scatter : collective nonblocking persistent
         const bool vt_in_place = $sendbuf == MPI_IN_PLACE;
-        const int64_t vt_counts = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.comm->size);
+        const int64_t vt_total = vt_mpi_sum($recvcounts, sizeof *$recvcounts, vt.comm->size);
         const int64_t vt_mine = $recvcounts ? $recvcounts[vt.me] : 0;
         vt.op = VT_OP_REDUCE_SCATTER;
-        vt.sent = vt_mpi_bytes(vt_counts - (vt_in_place ? vt_mine : 0), $datatype);
+        vt.sent = vt_mpi_bytes(vt_total - (vt_in_place ? vt_mine : 0), $datatype);
         vt.received = (vt.n - vt_in_place) * vt_mpi_bytes(vt_mine, $datatype);
 
 //// MPI_Scan : collective nonblocking persistent
