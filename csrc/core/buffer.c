@@ -48,11 +48,7 @@ static uint32_t part_chunks; /* their number */
 
 #define FRESH_SHIFT 48
 
-/* A profile needs few chunks. */
-static uint32_t next_bytes(void)
-{
-    return vt_process.set.mode == VT_MODE_PROFILE ? first_bytes : NEXT_SEGMENTS * first_bytes;
-}
+static uint32_t next_bytes(void) { return vt_buffer_is_small() ? first_bytes : NEXT_SEGMENTS * first_bytes; }
 
 static uint32_t segment_bytes(uint32_t number) { return number ? next_bytes() : first_bytes; }
 
@@ -134,7 +130,7 @@ static int give_part(void)
     if (!n) return 0;
     part += n * VT_CHUNK_SIZE;
     part_chunks -= n;
-    const int clears = vt_process.set.mode != VT_MODE_PROFILE && first_bytes == FIRST_SEGMENT;
+    const int clears = !vt_buffer_is_small() && first_bytes == FIRST_SEGMENT;
     if (last && clears && !VT_READ(in_memory[last])) { /* most programs need only the first */
         const uint64_t offset = segment_offset(last) + (uint64_t)(at - segments[last]);
         clear_in_file(offset, offset + n * VT_CHUNK_SIZE);
@@ -196,8 +192,7 @@ static struct vt_chunk *take_fresh(void)
         if (!atomic_compare_exchange_weak(&fresh, &old, next)) continue;
         struct vt_chunk *c = (struct vt_chunk *)(number * VT_CHUNK_SIZE);
         /* 1 call for 16 page faults; old kernels lack it. A profile uses few pages of most chunks. */
-        if (atomic_load(&has_file) && vt_process.set.mode != VT_MODE_PROFILE)
-            VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE);
+        if (atomic_load(&has_file) && !vt_buffer_is_small()) VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE);
         return c;
     }
     return NULL;
@@ -231,7 +226,7 @@ struct vt_chunk *vt_chunk_take(void)
 int vt_buffer_has_room(void)
 {
     const struct vt_settings *set = &vt_process.set;
-    if (set->thread_buffer_size || set->mode == VT_MODE_RING) return 1;
+    if (set->thread_buffer_size || set->mode == VT_MODE_RING || *set->trigger) return 1;
     return atomic_load_explicit(&taken, memory_order_relaxed) * VT_CHUNK_SIZE <
            set->buffer_size + UNCOUNTED * VT_CHUNK_SIZE;
 }

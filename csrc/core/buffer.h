@@ -59,11 +59,17 @@ void vt_buffer_forget(void);
 /* The next chunk of a list; NULL: c is the last. */
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 
+/* A profile without a ring needs few chunks, and a part of each. */
+static inline int vt_buffer_is_small(void)
+{
+    return vt_process.set.mode == VT_MODE_PROFILE && !*vt_process.set.trigger;
+}
+
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
 /* The end of the room for records of the program. */
 static inline uint64_t *vt_chunk_limit(struct vt_chunk *c)
 {
-    const uint32_t bytes = vt_process.set.mode == VT_MODE_PROFILE ? VT_PROFILE_EVENTS : VT_CHUNK_SIZE;
+    const uint32_t bytes = vt_buffer_is_small() ? VT_PROFILE_EVENTS : VT_CHUNK_SIZE;
     return (uint64_t *)((char *)c + bytes) - VT_LIMIT_WORDS;
 }
 static inline uint64_t *vt_chunk_words(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_DATA); }

@@ -139,6 +139,7 @@ void vt_location_complete(struct vt_location *l)
     vt_busy_begin(l);
     if (vt_location_lock(l)) {
         vt_chunk_finish(l);
+        vt_ring_end(l);
         vt_samples_finish(l);
         vt_location_unlock(l);
         if (write_end(l, 0)) l->complete = atomic_load(&l->lost) + 1;
@@ -165,6 +166,7 @@ static int complete(struct vt_location *l, int last)
     if (own || last) {
         if (!vt_location_lock(l)) return 0;
         vt_chunk_finish(l); /* the next event begins another chunk */
+        if (last) vt_ring_end(l);
         vt_samples_finish(l);
         if (last) l->unwritten = 0; /* try again: the disk may have space now */
         vt_location_unlock(l);
@@ -188,7 +190,7 @@ static int complete_all(int last)
 static void write_out_all(struct vt_location *l)
 {
     uint64_t begin = vt_now();
-    vt_ring_answered(l);
+    if (vt_process.set.mode != VT_MODE_PROFILE) vt_ring_answered(l); /* a profile's ring stays for the next event */
     complete_all(0);
     vt_tell_flush(l, begin);
 }
@@ -306,12 +308,13 @@ static void say_what_was_written(int all)
     uint64_t records = 0, samples = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0,
              sized = 0;
     static char operand[1024], word[1400], here[PATH_MAX];
+    const int profile = vt_process.set.mode == VT_MODE_PROFILE;
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
         if (!l) continue;
         uint64_t wrote = VT_READ(l->written_bytes), gone = lost_of(l);
-        records += VT_READ(l->records) + VT_READ(l->counted);
+        records += profile ? VT_READ(l->counted) : VT_READ(l->records) + VT_READ(l->counted);
         samples += VT_READ(l->samples.samples);
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
@@ -341,7 +344,7 @@ static void say_what_was_written(int all)
     if (in_buffer)
         vt_say(1, "the local files are not complete; vtunify reads the other records from the buffer %s",
                vt_process.head.buffer);
-    if (overwritten)
+    if (overwritten && !profile)
         vt_say(1, "VT_MODE=RING kept the last records of each thread; %llu older records of rank 0 were overwritten",
                (unsigned long long)overwritten);
     say_iterations();
@@ -358,7 +361,6 @@ static void say_what_was_written(int all)
     }
     const char *next = vt_process.set.unify ? "" : "; next: vtunify ";
     if (vt_process.set.unify) word[0] = 0; /* vtrace run continues with vtunify */
-    const int profile = vt_process.set.mode == VT_MODE_PROFILE;
     vt_say(1, "rank 0 of %u wrote %s%llu %s%s%s, %llu bytes%s%s%s", vt_process.head.world_size,
            profile ? "a profile of " : "", (unsigned long long)records, profile ? "event" : "record",
            records == 1 ? "" : "s", sampled, (unsigned long long)bytes, next, *next ? force_for(operand) : "", word);

@@ -201,7 +201,7 @@ static int replace_chunk(struct vt_location *l, uint64_t *flushed)
         return 1;
     }
     vt_chunk_finish(l);
-    int ring = vt_process.set.mode == VT_MODE_RING;
+    int ring = vt_ring_keeps();
     if (ring && l->chunks >= l->quota) vt_ring_drop(l);
     int fits = !l->chunks || vt_buffer_has_room(), counts = !is_short && (fits || l->chunks >= l->quota);
     int has = !(is_short && l->chunks) && fits && l->chunks < most_chunks(l) && begin_chunk(l);

@@ -282,6 +282,7 @@ struct vt_location {
     uint32_t round; /* chunks to write by steps until a step counts as the next flush */
     uint32_t step_at; /* number of chunks at which the next step is written; 0: the buffer has never been full */
     struct vt_profile *profile; /* profile.c; NULL: none yet */
+    struct vt_chunk *ring, *ring_last; /* list of full chunks that are in the profile (ring.c) */
     uint64_t counted; /* events that are in the profile */
     struct vt_thin *thin; /* thin.c; NULL: none yet */
     uint32_t is_beyond; /* 1: no further events fit into the budget (file.c) */
@@ -435,7 +436,8 @@ static inline void vt_profile_add_time(struct vt_profile_row *row, uint64_t tick
 
 /* ---- profile_fold.c: counts the records of a chunk ---- */
 
-/* Adds the records of a full chunk to the profile. Afterwards the chunk is free. Requires the lock of the location. */
+/* Adds the records of a full chunk to the profile. Afterwards the chunk is free, or in the ring. Requires the
+   lock of the location. */
 void vt_profile_fold(struct vt_location *l, struct vt_chunk *c);
 
 /* ---- budget.c: the bytes of local files that may still be written (VT_BUDGET) ---- */
@@ -608,10 +610,19 @@ void vt_thin_region(uint32_t id, uint8_t paradigm, uint8_t role);
 /* Handles a record of the class TEAM. w: its words after the first one; depth: of the open calls. */
 void vt_thin_team(struct vt_thin_levels *s, uint32_t what, const uint64_t *w, uint32_t depth);
 
-/* ---- ring.c: the flight recorder (VT_MODE=RING) ---- */
+/* ---- ring.c: the flight recorder (VT_MODE=RING, or VT_MODE=PROFILE with VT_TRIGGER) ---- */
 
+/* Returns 1 if locations keep their last chunks. */
+static inline int vt_ring_keeps(void)
+{
+    return vt_process.set.mode == VT_MODE_RING || (vt_process.set.mode == VT_MODE_PROFILE && *vt_process.set.trigger);
+}
 /* Releases the oldest chunk; returns 0 if there is none. Requires the lock of the location. */
 int vt_ring_drop(struct vt_location *l);
+/* The next flush writes the chunks of a profile's ring. Requires the lock of the location. */
+void vt_ring_take(struct vt_location *l);
+/* At the end of the location: as vt_ring_take if the location has not answered a request; else releases the chunks. */
+void vt_ring_end(struct vt_location *l);
 /* Requests that all locations are written: each by its own thread, at its next event. */
 void vt_ring_ask(void);
 /* Returns 1 if a request has come that this location has not answered. */

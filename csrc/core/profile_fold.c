@@ -256,10 +256,16 @@ void vt_profile_fold(struct vt_location *l, struct vt_chunk *c)
     }
     if (vt_profile_of(l)) {
         VT_SET(l->counted, l->counted + count(l, c));
-        tell_stack(l);
+        if (!vt_ring_keeps()) tell_stack(l);
     } else {
         l->lost_why = VT_LOST_MEMORY;
         atomic_fetch_add(&l->lost, vt_events_in(vt_chunk_words(c), c->used / 8));
+    }
+    if (vt_ring_keeps()) {
+        vt_replay(l, c);
+        c->end_ticks = VT_READ(l->last);
+        vt_chunk_append(&l->ring, &l->ring_last, c);
+        return;
     }
     l->sequence--;
     l->chunks--;

@@ -209,23 +209,24 @@ void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t by
                speaks ? "such as 'iteration > 1.5 x median' or 'mpi wait > 20 %': there is no trigger" : NULL);
 }
 
-/* A setting that needs a mode, and the name of a region. */
-static void check_rules(const struct vt_settings *set, const char *name, char *rules, enum vt_mode mode)
+/* A setting that needs a mode, and the name of a region. keeps: the mode keeps only the last records. */
+static void check_rules(const struct vt_settings *set, const char *name, char *rules, int keeps)
 {
     struct vt_keep_rules trigger = {0};
+    const int fits = (set->mode != VT_MODE_TRACE) == keeps;
     if (!*rules) return;
-    if (mode == VT_MODE_RING) vt_setting_trigger(rules, &trigger);
-    if (set->mode == mode && (*set->iteration || trigger.mpi)) return;
-    const char *mode_needed = mode == VT_MODE_RING ? "without VT_MODE=RING" : "with VT_MODE=RING or PROFILE";
-    if (set->speaks) vt_say(1, "%s has no effect %s", name, set->mode == mode ? "without VT_ITERATION" : mode_needed);
+    if (keeps) vt_setting_trigger(rules, &trigger);
+    if (fits && (*set->iteration || trigger.mpi)) return;
+    const char *mode_needed = keeps ? "without VT_MODE=RING or PROFILE" : "with VT_MODE=RING or PROFILE";
+    if (set->speaks) vt_say(1, "%s has no effect %s", name, fits ? "without VT_ITERATION" : mode_needed);
     rules[0] = 0;
 }
 
 void vt_setting_texts_check(struct vt_settings *set)
 {
     const int has_rules = *set->keep || *set->trigger;
-    check_rules(set, "VT_KEEP", set->keep, VT_MODE_TRACE);
-    check_rules(set, "VT_TRIGGER", set->trigger, VT_MODE_RING);
+    check_rules(set, "VT_KEEP", set->keep, 0);
+    check_rules(set, "VT_TRIGGER", set->trigger, 1);
     if (*set->iteration && !has_rules && set->speaks)
         vt_say(1, "VT_ITERATION has no effect without VT_KEEP or VT_TRIGGER");
     if (!*set->keep && !*set->trigger) set->iteration[0] = 0;

@@ -329,8 +329,8 @@ void vt_settings_read(struct vt_settings *set)
             if (!table[i].bytes && first == !strcmp(table[i].name, "VT_VERBOSE")) read_one(set, &table[i]);
     vt_place_read(set);
     for (size_t i = 0; i < SETTINGS; i++) read_text(set, &table[i]);
-    vt_setting_texts_check(set);
     if (set->mode == VT_MODE_STAT) set->mode = VT_MODE_PROFILE;
+    vt_setting_texts_check(set);
     if (set->mode == VT_MODE_PROFILE) { /* a profile has neither samples nor a size that joined polls would save */
         set->sample_period = set->memtrace_callsites = 0;
         set->mpi_polls = 1;

@@ -159,8 +159,8 @@ TEXT(VT_KEEP, keep, 64, KEEP, PART, "filter.md",
 TEXT(VT_ITERATION, iteration, 128, WORDS, NOTHING, "filter.md",
      "with VT_KEEP or VT_TRIGGER: the function or user region whose calls are the iterations", "none")
 TEXT(VT_TRIGGER, trigger, 64, TRIGGER, NOTHING, "filter.md",
-     "with VT_MODE=RING: write the records when an iteration takes long, 'iteration > 1.5 x median', or MPI does, "
-     "'mpi wait > 20 %'", "none")
+     "with VT_MODE=RING or PROFILE: write the last records when an iteration takes long, 'iteration > 1.5 x median', or "
+     "MPI does, 'mpi wait > 20 %'", "none")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)

@@ -107,7 +107,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
 void vt_tell_flush(struct vt_location *l, uint64_t begin)
 {
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
-    if (vt_process.set.mode != VT_MODE_RING) vt_size_check(l);
+    if (!vt_ring_keeps()) vt_size_check(l);
     record[1] = vt_now() - begin;
     VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
     vt_put(l, record, 2, begin);
@@ -115,11 +115,12 @@ void vt_tell_flush(struct vt_location *l, uint64_t begin)
 
 void vt_write_out(struct vt_location *l)
 {
-    uint64_t begin = vt_now();
     vt_ring_answered(l);
     vt_trigger_tell(l);
+    uint64_t begin = vt_now();
     if (vt_location_lock(l)) {
         vt_chunk_finish(l); /* the next event begins a new chunk */
+        vt_ring_take(l);
         vt_samples_finish(l);
         vt_location_unlock(l);
         vt_file_flush(l);

@@ -182,11 +182,11 @@ static uint32_t quota_of(uint32_t number)
     /* a single flush must not exceed VT_MAX_SIZE by much */
     uint32_t most = s->max_size ? share(s->max_size / 20, 2) : UINT32_MAX;
     /* the current chunk, in addition to those that the flight recorder keeps */
-    uint32_t filling = s->mode == VT_MODE_RING;
+    uint32_t filling = (uint32_t)vt_ring_keeps();
     uint64_t bytes = !number ? (s->thread_buffer_size ? s->buffer_size : s->buffer_size / 10 * 7)
                              : (s->thread_buffer_size ? s->thread_buffer_size : s->buffer_size / 10);
     uint32_t chunks = share(bytes, number ? 1 : 2);
-    return (chunks < most || s->mode == VT_MODE_RING ? chunks : most) + filling;
+    return (chunks < most || filling ? chunks : most) + filling;
 }
 
 #define KERNEL_IDS 15u /* most ids of earlier threads that a location defines */

@@ -167,14 +167,21 @@ def test_messages(mpi: Mpi, tmp_path: Path) -> None:
         assert kept.kinds()[kind] == full.kinds()[kind]
 
 
-@pytest.mark.parametrize("keep", ["every:100", "slowest:1%"])
-def test_kills(program: Path, tmp_path: Path, keep: str) -> None:
-    """Also while chunks wait for the end of an iteration, or are thinned."""
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"VT_KEEP": "every:100"},
+        {"VT_KEEP": "slowest:1%"},
+        {"VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"},
+    ],
+)
+def test_kills(program: Path, tmp_path: Path, rule: dict[str, str]) -> None:
+    """Also while chunks wait for the end of an iteration, or are thinned, or in a ring."""
     chance = random.Random(38)
     for middles in ("4", "3000"):
         where = tmp_path / middles
         where.mkdir()
-        env = environment({**STEPS, "VT_KEEP": keep, "VT_BUFFER_SIZE": "2M"})
+        env = environment({**STEPS, **rule, "VT_BUFFER_SIZE": "2M"})
         process = subprocess.Popen([program, "forever", "1000", "0", middles], cwd=where, env=env)
         counts = where / "counts"
         while not (counts.exists() and counts.stat().st_size):
@@ -184,7 +191,8 @@ def test_kills(program: Path, tmp_path: Path, keep: str) -> None:
         process.wait()
         made = struct.unpack("<3Q", counts.read_bytes()[:24])
         unify(where, "kept")
-        check(where / "kept.trace")
+        for archive in where.glob("*.trace"):
+            check(archive)
         found = by_name(calls(where / "kept.trace"))
         # a call counts before it runs, and the process may be killed between the two
         for name, count in zip(("tiny", "middle", "step"), made, strict=True):
@@ -217,7 +225,7 @@ def test_what_users_see(program: Path, tmp_path: Path) -> None:
         ({"VT_TRIGGER": "iteration > median", "VT_ITERATION": "step"}, "VT_TRIGGER=iteration > median is not such as "),
         (
             {"VT_TRIGGER": "iteration > 2 x median", "VT_ITERATION": "step"},
-            "VT_TRIGGER has no effect without VT_MODE=RING",
+            "VT_TRIGGER has no effect without VT_MODE=RING or PROFILE",
         ),
         ({"VT_KEEP": "every:2", "VT_ITERATION": "stop"}, "VT_ITERATION=stop has no calls: all is recorded"),
     ],
@@ -228,37 +236,115 @@ def test_bad_settings(program: Path, tmp_path: Path, env: dict[str, str], words:
     assert check(tmp_path / "kept.trace").calls()["tiny"] == 4 * 16
 
 
-def test_trigger(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "archive"), [("RING", "kept.trace"), ("PROFILE", "kept-last.trace")])
+def test_trigger(program: Path, tmp_path: Path, mode: str, archive: str) -> None:
     """Iteration 1500 of 2500 sleeps; at the end the ring has the last 300."""
-    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "RING", "VT_BUFFER_SIZE": "100K"}
+    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": mode, "VT_BUFFER_SIZE": "100K"}
     done = run(program, tmp_path, "function", "2500", "1500", env=env)
     assert "VT_TRIGGER fired for " in done.stderr
     unify(tmp_path, "kept")
-    trace = check(tmp_path / "kept.trace")
+    trace = check(tmp_path / archive)
     found = [event for event in trace.events if event.kind in ("Enter", "Leave")]
     found = [event for event in found if trace.region_of(event).name == "step"]
     times = [after.time - before.time for before, after in pairwise(found) if before.kind == "Enter"]
     assert max(times) * 1e9 / trace.resolution > 19e6
-    markers = vtrace_api.open(tmp_path / "kept.trace").markers()["text"].tolist()
+    markers = vtrace_api.open(tmp_path / archive).markers()["text"].tolist()
     assert any(text.startswith("VT_TRIGGER: long iteration ") for text in markers)
 
 
-@pytest.mark.parametrize(("iteration", "what"), [("step", r"iteration \d+ of step"), ("", "the last second")])
-def test_mpi_trigger(mpi: Mpi, tmp_path: Path, iteration: str, what: str) -> None:
+def before(last: list[Step], full: list[Step]) -> int:
+    """The number of events of a full trace that the last events are: those up to a moment, at which open calls end. 0:
+    they are others."""
+    same = next((at for at, (one, other) in enumerate(zip(last, full, strict=False)) if one != other), len(last))
+    stack: list[str] = []
+    for kind, name in last[:same]:
+        stack.append(name) if kind == "Enter" else stack.pop()
+    return same if last[same:] == [("Leave", name) for name in reversed(stack)] else 0
+
+
+@pytest.mark.parametrize("how", ["function", "threads", "forks"])
+def test_trigger_of_a_profile(program: Path, tmp_path: Path, how: str) -> None:
+    """The ring holds the whole run: the trace has all events up to the last time that the trigger fired, and the
+    profile has all calls of the run, also of those in the trace."""
+    args = how, "2500", "1500"
+    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"}
+    archive = recorded(program, tmp_path / "profile", *args, env=env)
+    full = recorded(program, tmp_path / "full", *args, env={})
+    assert calls(archive) == calls(full)
+    check(archive)
+    last = steps(check(archive.with_name("kept-last.trace")))
+    expected = steps(check(full))
+    assert all(any(before(some, every) for every in expected) for some in last if some)
+    assert max(before(some, every) for some in last for every in expected) >= 1500 * 2 * 22
+    assert vtrace_api.open(archive).locations["events"].sum() == 0
+
+
+def test_damaged_events_beside_a_profile(program: Path, tmp_path: Path) -> None:
+    """The profile stays exact, and the local files stay."""
+    env = {**STEPS, "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"}
+    run(program, tmp_path, "function", "2500", "1500", env=env)
+    (file,) = tmp_path.glob("kept.*.events.z")
+    data = bytearray(file.read_bytes())
+    data[3000] ^= 0xFF
+    file.write_bytes(data)
+    done = unify(tmp_path, "kept", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert not (tmp_path / "kept.trace").exists()
+    unify(tmp_path, "--salvage", "kept")
+    assert by_name(calls(tmp_path / "kept.trace"))["tiny"] == 2500 * 16
+    assert check(tmp_path / "kept-last.trace", complete=False)
+    assert file.exists()
+
+
+def test_a_trigger_that_does_not_fire(program: Path, tmp_path: Path) -> None:
+    """The files are those of a profile."""
+    env = {**STEPS, "VT_TRIGGER": "iteration > 100000000 x median", "VT_MODE": "STAT", "VT_BUFFER_SIZE": "100K"}
+    archive = recorded(program, tmp_path / "profile", "function", "2500", "1500", env=env)
+    assert by_name(calls(archive))["tiny"] == 2500 * 16
+    assert not archive.with_name("kept-last.trace").exists()
+    assert "all events recorded" in vtrace(archive.parent, "info", archive).stdout
+
+
+def test_a_signal_writes_the_ring_of_a_profile(program: Path, tmp_path: Path) -> None:
+    rule = {"VT_TRIGGER": "iteration > 100000000 x median", "VT_MODE": "PROFILE", "VT_RING_SIGNAL": "USR1"}
+    process = subprocess.Popen([program, "forever", "1000", "0"], cwd=tmp_path, env=environment({**STEPS, **rule}))
+    counts = tmp_path / "counts"
+    while not (counts.exists() and counts.stat().st_size):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGUSR1)
+    while not [path for path in tmp_path.glob("kept.*.events.z") if path.stat().st_size > 4096]:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    unify(tmp_path, "kept")
+    assert check(tmp_path / "kept-last.trace").calls()["step"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "iteration", "what"),
+    [
+        ("RING", "step", r"iteration \d+ of step"),
+        ("RING", "", "the last second"),
+        ("PROFILE", "step", r"iteration \d+ of step"),
+    ],
+)
+def test_mpi_trigger(mpi: Mpi, tmp_path: Path, mode: str, iteration: str, what: str) -> None:
     """Rank 1 waits 1.5 s for rank 0; both go on until their records are full chunks."""
     program = mpi.build("mpi_trigger.c")
-    env = {**mpi.env, "VT_TRIGGER": "mpi wait > 60 %", "VT_MODE": "RING", "VT_ITERATION": iteration}
+    env = {**mpi.env, "VT_TRIGGER": "mpi wait > 60 %", "VT_MODE": mode, "VT_ITERATION": iteration}
     run(program, tmp_path, "6000", "1000", "1500", launch=[*mpi.launch, "-n", "2"], env=env)
-    archive = tmp_path / "mpi_trigger.trace"
+    archive = tmp_path / ("mpi_trigger.trace" if mode == "RING" else "mpi_trigger-last.trace")
     unify(tmp_path, "mpi_trigger")
     texts = vtrace_api.open(archive).markers()["text"].tolist()
     assert any(re.fullmatch(rf"VT_TRIGGER: \d+ % of {what} in MPI", text) for text in texts)
 
 
-def test_trigger_option(program: Path, tmp_path: Path) -> None:
-    words = ("--trigger", "iteration > 1000 x median", "--iteration", "step", "-o", "kept", "--no-unify")
+@pytest.mark.parametrize("more", [(), ("--profile-only",)])
+def test_trigger_option(program: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    words = ("--trigger", "iteration > 1000 x median", "--iteration", "step", "-o", "kept", "--no-unify", *more)
     done = vtrace(tmp_path, "run", *words, program, "function", "2500", "1500", env={"VT_BUFFER_SIZE": "100K"})
     assert "VT_TRIGGER fired for " in done.stderr
+    assert ("wrote a profile of " in done.stderr) == bool(more)
 
 
 @pytest.mark.parametrize(

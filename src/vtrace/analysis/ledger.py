@@ -309,7 +309,9 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
         parts = ["all events recorded" if whole else "no event lost"]
     parts += [f"{', '.join(settings)} {'leaves' if len(settings) == 1 else 'leave'} events out"] if settings else []
     if sums["dropped"]:
-        parts.append(f"{some(int(sums['dropped']), 'record')} before the last ones overwritten (VT_MODE=RING)")
+        parts.append(
+            f"{some(int(sums['dropped']), 'record')} before the last ones overwritten (VT_MODE=RING or VT_TRIGGER)"
+        )
     return ", ".join([*parts, *_stopped(ledger, int(sums["limit"])), *_parts_of_time(sums)])
 
 

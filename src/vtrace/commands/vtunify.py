@@ -321,6 +321,8 @@ def summary(written: WrittenArchive) -> str:
         what += f", {some(written.counted, 'call')} only counted"
     if written.left_out:
         what += f", calls of {some(written.left_out, 'function')} left out (VT_BUDGET)"
+    if written.last:
+        what += f", the last events in {written.last}"
     return f"{written.archive}: {world}, {some(written.locations, 'location')}, {what}, {written.seconds:.6g} s"
 
 

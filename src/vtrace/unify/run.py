@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from vtrace.console import Console, few_names
+from vtrace.console import QUIET, Console, few_names
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.unify.account.account import Account
 from vtrace.unify.account.coverage import calls_of
@@ -29,7 +30,8 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 class WrittenArchive(NamedTuple):
     """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker. calls: in
     the profile of a run with VT_MODE=PROFILE; None: it is no such run. counted: calls that are only counted, with
-    VT_BUDGET or VT_KEEP. left_out: the most functions that a process has left out, with VT_BUDGET."""
+    VT_BUDGET or VT_KEEP. left_out: the most functions that a process has left out, with VT_BUDGET. last: the
+    archive of the last events of a profile, with VT_TRIGGER."""
 
     archive: Path
     ranks: int
@@ -42,6 +44,7 @@ class WrittenArchive(NamedTuple):
     calls: int | None = None
     counted: int | None = None
     left_out: int = 0
+    last: Path | None = None
 
 
 def unify(
@@ -56,6 +59,8 @@ def unify(
     context = Context(request, console, ranks)
     found = discover(context)
     run = found.run
+    for process in run.processes:
+        process.last_events = request.last_events
     reading = read_definitions(run, found.crew, context)
     clocks = align_clocks(run, context)
     merged = merge(run, clocks.zero, reading.samples, context)
@@ -70,8 +75,20 @@ def unify(
     for text in accounted.warnings:
         console.warn(text)
     owners = ranks.first(lambda: users_of(found.archive))
+    last = _unify_last(run, found.archive, context)
     _clean_up(run, owners, [*found.keep_reasons, *reading.keep_reasons], context)
-    return _written(found.archive, merged, accounted, run.count)
+    return _written(found.archive, merged, accounted, run.count)._replace(last=last)
+
+
+def _unify_last(run: Run, archive: Path, context: Context) -> Path | None:
+    """Unifies the last events of a profile into NAME-last.trace, beside the archive; all ranks call _unify_last. None:
+    there are none."""
+    request, ranks = context.request, context.ranks
+    if not ranks.total([sum(process.contents.has_last_events and process.counts for process in run.processes)])[0]:
+        return None
+    name = str(archive.with_name(f"{archive.stem}-last{archive.suffix}"))
+    again = replace(request, name=name, last_events=True, keep=True, last=None, extend=None)
+    return unify(again, Console(context.console.name, QUIET), ranks).archive  # its warnings are those of the profile
 
 
 def _written(archive: Path, merged: Merged, accounted: Account, processes: int) -> WrittenArchive:

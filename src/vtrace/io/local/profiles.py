@@ -13,6 +13,7 @@ import numpy as np
 from vtrace.errors import FormatError
 from vtrace.io.common.arrays import Array
 from vtrace.io.local import records as r
+from vtrace.io.local.index import BLOCK_FORM
 from vtrace.io.local.kernel import Kernel, Scan
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.maps import empty4
@@ -44,10 +45,16 @@ def read_rows(kernel: Kernel, stream: Stream) -> Array:
     return np.concatenate(parts)
 
 
+def keeps_events(stream: Stream) -> bool:
+    """True if a stream of events has a block or a full chunk: those of a ring, which are in the rows (VT_TRIGGER)."""
+    forms, records = stream.index["form"], stream.index["records"]
+    return bool(((forms == BLOCK_FORM) | (records > 0)).any())
+
+
 def count_rest(kernel: Kernel, rows: Array, stream: Stream) -> Array:
-    """The rows with the records of a stream of events that they lack."""
+    """The rows with the records of a stream of events that they lack: those of chunks."""
     table = _Table(rows)
-    for number in range(len(stream.index)):
+    for number in np.flatnonzero(stream.index["form"] != BLOCK_FORM).tolist():
         path, offset = stream.where(number)
         file = next(file for file in stream.files if file.path == path)
         counted = int(np.frombuffer(file.read(offset, r.CHUNK.itemsize), r.CHUNK, 1)[0]["counted"])

@@ -43,6 +43,8 @@ class Contents:
     """Locations without a summary, of a process that ended normally: their number of records is unknown."""
     complete_locations: Collection[int] = ()
     """Locations with exactly the number of records in their summaries: none is lost by damage."""
+    has_last_events: bool = False
+    """True for a profile whose files have the last events, too (VT_TRIGGER)."""
     in_memory: bool = False
     """True if a part of its left-over buffer was in memory."""
 

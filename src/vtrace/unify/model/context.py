@@ -33,6 +33,8 @@ class Request:
     salvage: bool = False
     jobs: int = 0
     partial: bool = False
+    last_events: bool = False
+    """Of a profile, unify the events that its threads kept (VT_TRIGGER)."""
     packed: bool = False
     """Write a packed archive."""
     by_run: bool = False

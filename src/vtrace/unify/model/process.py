@@ -60,6 +60,9 @@ class Process:
     reader: int | None = None
     """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 
+    last_events: bool = False
+    """True if the last events of a process that counts are read (VT_TRIGGER), and not its profile."""
+
     contents: Contents = NOT_READ
 
     curve: Curve | None = None
@@ -77,6 +80,11 @@ class Process:
     def parent(self) -> tuple[str, int, int] | None:
         """Host, pid and start of the traced process that started it; None without one."""
         return (self.head.host, *self.head.parent) if self.head.parent else None
+
+    @property
+    def counts(self) -> bool:
+        """True if its profile is read in place of events."""
+        return self.head.counts and not self.last_events
 
     @property
     def label(self) -> str:
@@ -97,8 +105,9 @@ class Process:
         """Returns a copy with the data that another rank needs to write the events; reader: this rank."""
         contents = Contents(usable=self.contents.usable, usable_samples=self.contents.usable_samples)
         return Process(
-            self.head, self.files, self.buffer, number=self.number, reader=reader, contents=contents, maps=self.maps
-        )
+            self.head, self.files, self.buffer, number=self.number, reader=reader, last_events=self.last_events,
+            contents=contents, maps=self.maps,
+        )  # fmt: skip
 
     @property
     def died(self) -> bool:
@@ -148,6 +157,9 @@ class Process:
 
     @contextmanager
     def _opened_events(self, heads: Sequence[FileHead]) -> Iterator[Streams]:
+        if self.counts:
+            yield {}
+            return
         with ExitStack() as stack:
             files = [stack.enter_context(open_local(head.path, head)) for head in heads if head.content == EVENTS]
             if self.buffer:

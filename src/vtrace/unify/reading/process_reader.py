@@ -13,7 +13,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import Kernel, SampleScan, Scan
 from vtrace.io.local.local_files import Stream, by_location, open_local, streams
-from vtrace.io.local.profiles import count_rest, read_rows, scan_of, with_rows
+from vtrace.io.local.profiles import count_rest, keeps_events, read_rows, scan_of, with_rows
 from vtrace.io.local.records import (
     CLASS_ALL,
     CLASS_IO,
@@ -69,7 +69,7 @@ class _ProcessReader:
         self._present: dict[int, int | None] = {}
         """The number of records of each location (records_in)."""
         self._problems: list[str] = []
-        self._in_memory = False
+        self._in_memory = self._has_last = False
 
     def read(self) -> Contents:
         process = self._process
@@ -102,6 +102,7 @@ class _ProcessReader:
             uncounted=seen - summaries.keys() if 0 in summaries and not may_lack_files else (),
             complete_locations={n for n, summary in summaries.items() if summary.records == self._present.get(n, 0)},
             in_memory=self._in_memory,
+            has_last_events=self._has_last,
         )
 
     @contextmanager
@@ -129,7 +130,9 @@ class _ProcessReader:
         if stream.problems and not self._salvage:
             raise VtraceError(stream.problems[0], "--salvage recovers the records before it")
         self._problems += stream.problems
-        if stream.content == PROFILE or (stream.content == EVENTS and self._process.head.counts):
+        if stream.content == PROFILE and self._process.last_events:
+            return
+        if stream.content == PROFILE or (stream.content == EVENTS and self._process.counts):
             self._count(stream)
         elif stream.content == EVENTS:
             self._scan(stream)
@@ -162,6 +165,9 @@ class _ProcessReader:
             known = np.concatenate([known, *parts])
         else:
             self._present[stream.location] = records_in(stream)
+            if keeps_events(stream):
+                self._has_last = True
+                self._undamaged(stream, lambda part: self._kernel.scan(part, CLASS_ALL))
             known = count_rest(self._kernel, known, stream)
         self._profiles[stream.location] = known
         self._scans[stream.location] = scan_of(known)

@@ -83,7 +83,7 @@ def write_events(
             if task.number == HEAP and maps is not None:
                 streams = stack.enter_context(task.process.all_events())
                 result = kernel.heap(writer, streams, maps.common, heap_class, heard)
-            elif maps is not None and not task.process.head.counts:
+            elif maps is not None and not task.process.counts:
                 events, samples = stack.enter_context(task.process.events(task.number))
                 sampled = maps.sampled(task.number, samples) if with_samples else None
                 own = maps.of(task.number)
@@ -123,7 +123,7 @@ def _of_profiles(run: Run) -> Results:
         id: transcoded(process, number)
         for process in run.processes
         for number, id in process.locations.items()
-        if process.head.counts and number in process.contents.profiles
+        if process.counts and number in process.contents.profiles
     }
 
 

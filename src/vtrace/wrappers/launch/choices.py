@@ -57,7 +57,7 @@ VALUES = {
         "--trigger",
         "RULE",
         "Keep the last records, and write them when 'iteration > 1.5 x median', or MPI calls take more than a part of "
-        "the time, 'mpi wait > 20 %'; sets VT_TRIGGER and VT_MODE=RING.",
+        "the time, 'mpi wait > 20 %'; sets VT_TRIGGER, and VT_MODE=RING without --profile-only.",
     ),
     "sample": (
         "--sample",

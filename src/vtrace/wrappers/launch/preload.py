@@ -214,15 +214,15 @@ def _set_iterations(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> 
         raise UsageError(f"--keep {keep} is no rule", "give first:N, every:N, slowest:P% or first:3,every:9")
     if trigger and not _TRIGGER.fullmatch(trigger):
         raise UsageError(f"--trigger {trigger} is no rule", "give 'iteration > 1.5 x median' or 'mpi wait > 20 %'")
-    if trigger and (keep or chosen.profile_only or chosen.budget):
-        raise UsageError("--trigger excludes --keep, --budget and --profile-only", "leave one of them out")
+    if trigger and (keep or chosen.budget):
+        raise UsageError("--trigger excludes --keep and --budget", "leave one of them out")
     needs = f"--keep {keep}" if keep else f"--trigger {trigger}" if trigger and "iteration" in trigger.lower() else ""
     if needs and not (chosen.iteration or environ.get("VT_ITERATION")):
         raise UsageError(f"{needs} needs the region of the iterations", "give --iteration NAME")
     for setting, value in (("VT_KEEP", keep), ("VT_ITERATION", chosen.iteration), ("VT_TRIGGER", trigger)):
         if value:
             made.changes[setting] = value
-    if trigger:
+    if trigger and not chosen.profile_only:
         made.changes["VT_MODE"] = "RING"
 
 
