@@ -118,7 +118,7 @@ def test_too_many_for_memory(run: Sampled, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sample_store, "MOST", 0)
     monkeypatch.setattr(sample_store, "_LEAST", 20)
     shown, every = run.asked.site.shown[0], run.samples[0]
-    monkeypatch.setattr(shown.tiles, "samples", sample_store.sample_table(None))
+    monkeypatch.setitem(shown.tiles.tables, "samples", sample_store.sample_table(None))
     trace = shown.trace
     store = sample_store.SampleStore(trace, shown.tiles)
     kept = store.of(0)
