@@ -16,7 +16,7 @@ SAMPLE = {
     "main_only 2,periodic 2,single_slow 2,drift 2,pipeline 2,healthy 2,uneven_threads 2,healthy_threads 2,serial 2,"
     "critical 2,healthy_lock 2,starved_pool 2,page_storm memory,healthy_first_use memory,"
     "third_section inlined,input_in_single inlined,one_long_block inlined,healthy_single inlined,healthy_master 4,"
-    "healthy_solver 4,uneven_slopes static,healthy_commands processes",
+    "uneven_slopes static,healthy_commands processes",
     "cc": "straggler 2,single_slow 2,uneven_threads 2,loop 2,single 2,slow_server inlined,input_in_single inlined,"
     "late_put static",
     "sample": "late_sender 2 computing,late_receiver 2 computing,single_slow 2 computing",

@@ -34,7 +34,7 @@ def grown_place(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: l
     where these show one."""
     row = find_path(facts, slow.names)
     is_call = facts.path_class(row) == MPI
-    if not is_call and (place := grown_sleep(facts, iterations, slow, runs) or _sampled(facts, iterations, slow, runs)):
+    if not is_call and (place := _unrecorded(facts, iterations, slow, runs)):
         return GrownPlace(names=place.names, source=place.source, text=place.text)
     source = facts.source(slow.path) if slow.path else ""
     text = facts.call_text(facts.paths, row) if is_call else named_place(facts, slow.names)
@@ -59,23 +59,16 @@ def has_other_code(facts: RunFacts, iterations: Iterations, slow: SlowPath, run:
     return bool(sampled and sampled.ns >= _MOST * length)
 
 
-def grown_sleep(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> Place | None:
-    """The function that sleeps longer in these iterations than in the others, inside a recorded call."""
-    examined = _examined(iterations, runs)
+def _unrecorded(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> Place | None:
+    """The function that sleeps or computes longer in these iterations than in the others, inside a recorded call."""
+    location = slow.locations[0]
+    examined = sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
     windows, usual = _windows(iterations, slow.master, examined)
     losses = [iterations.loss(*run) for run in examined]
     growth = slow.more * sum(losses) / max(1, *losses)
-    return facts.grown_sleep(slow.names, slow.locations[0], windows, usual=usual, growth=growth)
-
-
-def _sampled(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> Place | None:
-    """The function that computes longer in these iterations, by samples."""
-    windows, usual = _windows(iterations, slow.master, _examined(iterations, runs))
-    return facts.sampled.grown(slow.names, slow.locations[0], windows, usual=usual) if facts.sampled else None
-
-
-def _examined(iterations: Iterations, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    return sorted(runs, key=lambda run: -iterations.loss(*run))[:_EXAMINED]
+    if asleep := facts.grown_sleep(slow.names, location, windows, usual=usual, growth=growth):
+        return asleep
+    return facts.sampled.grown(slow.names, location, windows, usual=usual) if facts.sampled else None
 
 
 def _windows(iterations: Iterations, location: int, runs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], float]:

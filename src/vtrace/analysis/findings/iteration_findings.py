@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
-from vtrace.analysis.findings.grown_places import GrownPlace, grown_place, grown_sleep, has_other_code
+from vtrace.analysis.findings.grown_places import GrownPlace, grown_place, has_other_code
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.run_facts import RunFacts, callers_text, locations_text
@@ -108,7 +108,7 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
             return []
         slowest = max(runs, key=lambda run: losses[run])
         slow = slow_path(facts, iterations, *slowest, alike=len(runs))
-        return [] if _is_outer_loop(facts, iterations, slow, runs) else [_Outliers(runs=runs, slow=slow)]
+        return [] if _is_outer_loop(facts, iterations, slow, slowest) else [_Outliers(runs=runs, slow=slow)]
     causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
     for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
         slow = slow_path(facts, iterations, *run)
@@ -118,11 +118,11 @@ def _with_one_cause(facts: RunFacts, iterations: Iterations, least: float) -> li
     return [*causes.values()]
 
 
-def _is_outer_loop(facts: RunFacts, iterations: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> bool:
-    """True if all processes do the same between two calls in periodic slow iterations: an outer loop has this work, so
-    that no process loses time. A sleep is no work."""
+def _is_outer_loop(facts: RunFacts, iterations: Iterations, slow: SlowPath, slowest: tuple[int, int]) -> bool:
+    """True if all processes do the same between two calls in periodic slow iterations, beside what the others do: an
+    outer loop has this work, so that no process loses time."""
     is_alike = slow.more > 0 and {*iterations.locations} <= {*slow.locations}
-    return is_alike and iterations.basis != "calls" and not grown_sleep(facts, iterations, slow, runs)
+    return is_alike and iterations.basis != "calls" and not has_other_code(facts, iterations, slow, slowest)
 
 
 def _is_first_use(facts: RunFacts, iterations: Iterations, outliers: _Outliers) -> bool:
