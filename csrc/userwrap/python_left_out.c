@@ -71,8 +71,7 @@ static int is_out(const struct vt_python_function *f)
 enum vt_python_event vt_python_judge_enter(uint32_t region)
 {
     struct vt_python_function *f = function_of(region);
-    struct vt_location *l = f ? vt_location_of_thread(0) : NULL;
-    struct open_calls *o = open_of(l);
+    struct open_calls *o = f ? open_of(vt_location_of_thread(0)) : NULL;
     if (!o) return VT_PYTHON_RECORDED;
     const uint32_t place = region % PLACES;
     if (!is_out(f)) {
@@ -87,8 +86,7 @@ enum vt_python_event vt_python_judge_enter(uint32_t region)
 enum vt_python_event vt_python_judge_leave(uint32_t region)
 {
     struct vt_python_function *f = function_of(region);
-    struct vt_location *l = f ? vt_location_of_thread(0) : NULL;
-    struct open_calls *o = open_of(l);
+    struct open_calls *o = f ? open_of(vt_location_of_thread(0)) : NULL;
     if (!o) return VT_PYTHON_RECORDED;
     const uint32_t place = region % PLACES;
     if (o->others[place]) o->others[place]--;

@@ -83,6 +83,6 @@ def _activities(trace: Trace, found: Table, measured: str) -> list[Row]:
             "activity": str(trace.regions["name"][region]), "role": str(trace.regions["role"][region]).lower(),
             "calls": n, "time_ns": ns, "mean_ns": ns / n, "max_ns": int(lengths[member == row].max()),
             "bytes": size, "gigabytes_per_second": size / ns if size and ns else None,
-            "queued_ns": int(sums["queued"][row]) / n, "measured": measured,
+            "queued_ns": None if measured == "host" else int(sums["queued"][row]) / n, "measured": measured,
         })  # fmt: skip
     return rows

@@ -66,5 +66,8 @@ class RunAnswers:
             return [self._found[kind] for kind in kinds]
         chosen = np.zeros(self._trace.locations.rows, bool)
         chosen[rows] = True
-        take = lambda table: table.take(chosen[table["location"]])  # noqa: E731
+
+        def take(table: Table) -> Table:
+            return table.take(chosen[table["location"]])
+
         return [_BY_LOCATION[kind](self._found[kind], take) for kind in kinds]
