@@ -302,9 +302,10 @@ def test_others_wait_for_a_part_of_a_wait_until_a_time(tmp_path: Path) -> None:
     assert "blocked" not in {one.kind for one in found}
 
 
-def test_a_first_thread_without_further_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [100, 200])
+def test_a_first_thread_without_further_records(tmp_path: Path, ends: int) -> None:
     """It may be busy with the end of the process, while another thread sleeps."""
-    found = asleep(tmp_path, LOCK, SLEEP, until=(100, 900), first_ends=100).diagnosis(Selection()).findings
+    found = asleep(tmp_path, LOCK, SLEEP, until=(ends, 900), first_ends=ends).diagnosis(Selection()).findings
     assert "blocked" not in {one.kind for one in found}
 
 

@@ -79,7 +79,7 @@ def blocked(diagnosis: Diagnosis) -> Iterator[Finding]:
         parts[(parts < 1) & facts.asleep_until_time[mine]] = 0  # others that do not run for moments do not wait for it
         parts[((parts < 1) | (threads == 0)) & _may_be_for_child(facts)[mine]] = 0
         if row not in facts.masters.values():
-            parts[threads == 0] = 0  # the first thread may end the process without a further record
+            parts[threads < _WAITS] = 0  # the first thread may end the process without a further record
         for at, part, others in zip(mine.tolist(), parts.tolist(), threads.tolist(), strict=True):
             if part > 0:
                 path, call = max(0, int(facts.path_of_blocked[at])), sleeping_call(asleep.sites[at])
@@ -156,7 +156,7 @@ def _sleepers(facts: RunFacts, ns: Array) -> list[int]:
 
 def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Array) -> tuple[Array, Array]:
     """Of each time (ns) in which a thread sleeps: (n,) the part in which all other threads wait (waits: (times,) bool)
-    or are not there, and (n,) the number of those that are there."""
+    or are not there, and (n,) the mean number of those that are there."""
     waiting, threads, runs = np.ones(len(begins), bool), np.zeros(len(begins)), [np.empty((0, 2))]
     first, last = np.zeros((2, facts.trace.locations.rows))
     first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
@@ -171,7 +171,7 @@ def _waiting(facts: RunFacts, row: int, begins: Array, ends: Array, *, waits: Ar
             np.full(np.count_nonzero(here), other), since[here], until[here], counts=waits
         )
         waiting &= waited >= _WAITS * lives
-        threads += here
+        threads += lives / np.maximum(1, ends - begins)
         runs.append(_runs(facts.blocked, waits & (facts.blocked.location == other), first[other], last[other]))
     common = 1 - _covered(np.concatenate(runs), begins, ends) / np.maximum(1, ends - begins)
     return np.where(waiting, 1.0, np.clip(common, 0, 1)), threads
