@@ -229,6 +229,8 @@ struct vt_location;
 /* Returns a location for what a device does, whose records have times that the caller gives. name: such as "OpenCL[0:1]";
    device: its name; begin: ticks, of which no record is earlier. NULL: nothing is recorded. */
 struct vt_location *vt_stream_new(const char *name, const char *device, uint64_t begin);
+/* Returns the number of its location. */
+uint32_t vt_stream_number(const struct vt_location *stream);
 /* As vt_write, with times (ticks) that do not decrease. One thread at a time uses a stream. */
 void vt_stream_write(struct vt_location *stream, uint64_t *words, unsigned n, uint64_t ticks);
 

@@ -22,7 +22,7 @@ static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 /* ---- Times of calls ---- */
 
 static struct entered {
-    _Atomic uint32_t correlation;
+    _Atomic uint32_t correlation, location;
     _Atomic uint64_t time;
 } entered[CALLS];
 
@@ -30,14 +30,17 @@ static void note(uint32_t correlation)
 {
     struct entered *e = &entered[correlation % CALLS];
     atomic_store_explicit(&e->time, vt_device_now(), memory_order_relaxed);
+    atomic_store_explicit(&e->location, vt_location_number(), memory_order_relaxed);
     atomic_store_explicit(&e->correlation, correlation, memory_order_release);
 }
 
-uint64_t vt_cuda_entered(uint32_t correlation)
+struct vt_cuda_enter vt_cuda_entered(uint32_t correlation)
 {
     struct entered *e = &entered[correlation % CALLS];
     const uint32_t is = atomic_load_explicit(&e->correlation, memory_order_acquire);
-    return is == correlation ? atomic_load_explicit(&e->time, memory_order_relaxed) : 0;
+    if (is != correlation) return (struct vt_cuda_enter){0, VT_NO_LOCATION};
+    return (struct vt_cuda_enter){atomic_load_explicit(&e->time, memory_order_relaxed),
+                                  atomic_load_explicit(&e->location, memory_order_relaxed)};
 }
 
 /* ---- Functions ---- */

@@ -52,8 +52,13 @@ const char *vt_cuda_load(void);
 void vt_cuda_enable_calls(void *subscriber);
 /* CUPTI calls it at the enter and leave of such a function. */
 void vt_cuda_called(void *data, uint32_t domain, uint32_t number, const struct vt_cupti_call *call);
-/* Returns CLOCK_MONOTONIC at the enter of the call with a correlation; 0: unknown. */
-uint64_t vt_cuda_entered(uint32_t correlation);
+/* The enter of a call: CLOCK_MONOTONIC, and the location of its thread. */
+struct vt_cuda_enter {
+    uint64_t time;
+    uint32_t location; /* VT_NO_LOCATION: none */
+};
+/* Returns the enter of the call with a correlation; time 0: unknown. */
+struct vt_cuda_enter vt_cuda_entered(uint32_t correlation);
 
 /* ---- buffers.c ---- */
 
@@ -72,15 +77,18 @@ void vt_cuda_tell_losses(void);
 void vt_cuda_read(uint8_t *buffer, size_t valid);
 /* Relates CUPTI's clock to the runtime's. */
 void vt_cuda_clock_ask(void);
+/* Ends the streams at the program's end. */
+void vt_cuda_end_streams(void);
 /* Returns the number of activities without times. */
 uint64_t vt_cuda_without_times(void);
 
-/* ---- streams.c: the caller of the first two has a lock ---- */
+/* ---- streams.c: the caller of the first three has a lock ---- */
 
 /* Takes the name of a device. */
 void vt_cuda_name_device(uint32_t device, const char *name);
 /* Returns the queue of a stream; NULL: there is no memory. */
 struct vt_device_queue *vt_cuda_stream(uint32_t device, uint32_t context, uint32_t stream);
+void vt_cuda_end_queues(void);
 /* The clock of CUPTI's times, for all devices, and ticks of which no activity is earlier. */
 extern struct vt_device_clock vt_cuda_clock;
 extern uint64_t vt_cuda_begin;

@@ -11,7 +11,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define PERIOD 1000u /* ms after which CUPTI's own thread gives a full buffer back */
 
-const struct vt_device_api vt_device_api = {"CUDA", "CUDA", 5 /* OTF2_PARADIGM_CUDA */};
+const struct vt_device_api vt_device_api = {"CUDA", "CUDA", 5 /* OTF2_PARADIGM_CUDA */, "CUDA_WINDOW"};
 
 static _Atomic int records;
 
@@ -24,6 +24,7 @@ static void end(void)
 {
     if (!vt_cuda_records() || vt_has_ended()) return;
     vt_cuda_flush(1);
+    vt_cuda_end_streams();
     vt_cuda_tell_losses();
 }
 

@@ -55,12 +55,13 @@ static enum vt_device_action copy_action(uint8_t copy)
 /* Records an activity. The correlation, the same as of its call, is its number. It does not begin before the call. */
 static void record(struct vt_device_queue *q, struct vt_device_activity a)
 {
-    const uint64_t entered = vt_cuda_entered((uint32_t)a.number);
+    const struct vt_cuda_enter entered = vt_cuda_entered((uint32_t)a.number);
     if (!q || !a.region) return;
-    if (entered) {
-        vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(entered - a.start), INT64_MAX / 2, vt_device_now(), 0);
-        a.queued = entered - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
+    if (entered.time) {
+        vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(entered.time - a.start), INT64_MAX / 2, vt_device_now(), 0);
+        a.queued = entered.time - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
     }
+    a.host = entered.location;
     vt_device_record(q, &a);
 }
 
@@ -71,6 +72,7 @@ static void record_kernel(const struct vt_cupti_kernel *k)
                .number = k->correlation,
                .start = k->start,
                .end = k->end,
+               .action = VT_DEVICE_KERNEL,
                .region = vt_device_activity_region(VT_DEVICE_KERNEL, k->name ? k->name : "unnamed kernel")});
 }
 
@@ -81,6 +83,7 @@ static void record_copy(const struct vt_cupti_copy *c, enum vt_device_action act
                                        .bytes = c->bytes,
                                        .start = c->start,
                                        .end = c->end,
+                                       .action = action,
                                        .region = vt_device_activity_region(action, NULL)});
 }
 
@@ -181,5 +184,12 @@ void vt_cuda_read(uint8_t *buffer, size_t valid)
         n = 0;
     }
     record_found(n);
+    vt_device_unlock(&lock);
+}
+
+void vt_cuda_end_streams(void)
+{
+    vt_device_lock(&lock);
+    vt_cuda_end_queues();
     vt_device_unlock(&lock);
 }

@@ -81,3 +81,8 @@ struct vt_device_queue *vt_cuda_stream(uint32_t device, uint32_t context, uint32
     if (!s) s = add(device, context, stream);
     return s ? &s->queue : NULL;
 }
+
+void vt_cuda_end_queues(void)
+{
+    for (struct stream *s = streams; s; s = s->next) vt_device_end(&s->queue);
+}

@@ -71,6 +71,18 @@ uint32_t vt_device_activity_region(enum vt_device_action action, const char *nam
     return action == VT_DEVICE_NOTHING ? 0 : take(&copies[action], ROLE_DATA_TRANSFER);
 }
 
+uint32_t vt_device_window(void)
+{
+    static _Atomic uint32_t known;
+    uint32_t window = atomic_load(&known);
+    if (window || !(window = (uint32_t)vt_new_id(VT_ID_RMA_WIN))) return window;
+    if (!vt_define(VT_D_DEVICE_WIN, vt_number(window), vt_string(vt_device_api.window),
+                   vt_number(vt_device_api.paradigm)))
+        return 0;
+    atomic_store(&known, window);
+    return window;
+}
+
 uint32_t vt_device_attribute(enum vt_device_attribute which)
 {
     static const char *const texts[VT_DEVICE_ATTRIBUTES][2] = {

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import vtrace as package
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.readers.devices import calls, seen, streams
+from support.readers.devices import calls, one_sided, seen, streams
 from support.tools import ROOT, Done, call
 
 VERSIONS = {"libcupti.so.11.8": 18, "libcupti.so.12": 28, "libcupti.so.13": 130500}
@@ -82,6 +83,26 @@ def test_order(build: Builder, tmp_path: Path, library: str) -> None:
         "scale": ("KERNEL", "CUDA"), "fill": ("DATA_TRANSFER", "CUDA"), "cudaMalloc": ("FUNCTION", "CUDA"),
     }  # fmt: skip
     assert trace.creators == {trace.locations[stream].process: trace.locations[0].process}
+
+
+def test_copies_are_one_sided(build: Builder, tmp_path: Path) -> None:
+    """A copy to the device is a Get of the stream from the thread whose call asks for the copy, one to the host a Put,
+    one within the device a Get from the stream. Reports count none as MPI's, and the bytes once."""
+    trace, _ = recorded(tmp_path, program(build), "threads", "4")
+    lanes = streams(trace)
+    assert {window.name for window in trace.windows.values()} == {"CUDA_WINDOW"}
+    hosts = set()
+    for stream in lanes:
+        copies = one_sided(trace, stream)
+        host = copies[0][1]
+        assert copies == [("RmaGet", host, 4096), ("RmaGet", stream, 2048), ("RmaPut", host, 1024)] * 10
+        numbers = {one.values["DEVICE_COMMAND"] for one in calls(trace)[stream]}
+        assert numbers == {one.values["DEVICE_COMMAND"] for one in calls(trace)[host] if "DEVICE_COMMAND" in one.values}
+        hosts.add(host)
+    assert len(hosts) == 4
+    found = json.loads(vtrace(tmp_path, "summary", "run", "--json", "--ranks", "helpers").stdout)
+    assert not found["rma"]
+    assert sum(device["bytes"] for device in found["devices"]) == 40 * (4096 + 2048 + 1024 + 512)
 
 
 def test_graphs(build: Builder, tmp_path: Path) -> None:
@@ -317,6 +338,7 @@ def test_anonymised(build: Builder, tmp_path: Path) -> None:
     names = {row["activity"] for row in found["kernels"]}
     assert names == {"copy to device", "function_1", "copy on device", "fill", "copy to host"}
     assert "CUDA[0:7]" in {row["thread"] for row in found["classes"]}
+    assert package.open(tmp_path / "shared").windows["name"].tolist() == ["CUDA_WINDOW"]
 
 
 def test_sanitized(build: Builder, tmp_path: Path) -> None:

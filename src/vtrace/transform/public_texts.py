@@ -38,6 +38,7 @@ _WORDS = {
     "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory"
     r"|(Thread \d+ \()?OMP thread \d+(:\d+| or \d+)*( or others)?( of Thread \d+)?\)?"
     r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others)\]( context \d+)?( lane \d+| \d+)?",
+    "window": "(CUDA|OPENCL)_WINDOW",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
     "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
     r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"
