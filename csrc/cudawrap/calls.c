@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of CUDA's runtime and driver as regions of the calling thread. Calls that the runtime makes of the driver are part
-   of its own; functions that only tell or select something are not recorded, since programs call them very often. */
+   of its own; functions that only tell or select something are not recorded, since programs call them very often. Those of
+   the runtime are followed all the same, since the first one in a program initializes the driver. */
 #include <stdio.h>
 #include <string.h>
 #include "cudawrap.h"
@@ -16,7 +17,7 @@ static struct function {
     uint8_t is_command, waits, resets;
 } functions[2][MOST];
 
-/* The number of recorded calls of the runtime that the thread is in. */
+/* The number of calls of the runtime that the thread is in. */
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
 /* ---- Times of calls ---- */
@@ -67,7 +68,9 @@ void vt_cuda_enable_calls(void *subscriber)
             const char *name = NULL;
             struct function *f = &functions[domain - VT_CUPTI_DRIVER][number];
             if (vt_cupti.cuptiGetCallbackName(domain, number, &name) != VT_CUPTI_SUCCESS || !name) continue;
-            if (has_one(name, tell)) continue;
+            const int is_hidden = has_one(name, tell);
+            if (is_hidden && domain == VT_CUPTI_DRIVER) continue;
+            if (is_hidden) atomic_store(&f->region, HIDDEN);
             f->is_command = (uint8_t)has_one(name, commands);
             f->waits = (uint8_t)(has_one(name, wait) || (strstr(name, "Memcpy") && !has_one(name, no_wait)));
             f->resets = (uint8_t)has_one(name, reset);

@@ -59,6 +59,7 @@ static void do_round(uint32_t stream)
 
 static void order(int n)
 {
+    fake_call(&(struct fake_call){"cudaGetDeviceCount", "cuInit", .n = 0});
     fake_call(&(struct fake_call){"cudaMalloc", .n = 0});
     for (int i = 0; i < n; i++) do_round(7);
     fake_call(&(struct fake_call){"cuLaunchKernel", NULL, .is_driver = 1, .n = 1, .activities = {kernel(7, 1000)}});

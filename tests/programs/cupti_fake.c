@@ -44,7 +44,8 @@ static const char *const runtime_names[] = {"INVALID",
                                             "cudaMalloc_v3020",
                                             "cudaMemcpyPeer_v4000",
                                             "cudaLaunchKernel_ptsz_v7000",
-                                            "cudaDeviceReset_v3020"};
+                                            "cudaDeviceReset_v3020",
+                                            "cudaGetDeviceCount_v3020"};
 enum { RUNTIME_NAMES = sizeof runtime_names / sizeof *runtime_names };
 
 static void (*subscriber)(void *, uint32_t, uint32_t, const struct call_data *);
