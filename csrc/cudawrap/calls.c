@@ -14,7 +14,7 @@
 static struct function {
     const char *name; /* CUPTI's, with a version; NULL: not recorded */
     _Atomic uint32_t region; /* 0: not known yet */
-    uint8_t is_command, waits, resets;
+    uint8_t is_command, waits, resets, is_unified; /* is_unified: unified memory is in use */
 } functions[2][MOST];
 
 /* The number of calls of the runtime that the thread is in. */
@@ -62,6 +62,7 @@ void vt_cuda_enable_calls(void *subscriber)
     static const char *const commands[] = {"Launch", "Memcpy", "Memset", "Prefetch", NULL};
     static const char *const wait[] = {"Synchronize", NULL};
     static const char *const no_wait[] = {"Async", "Graph", NULL};
+    static const char *const unified[] = {"Managed", "MemPrefetch", "MemAdvise", NULL};
     static const char *const reset[] = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuCtxDestroy", NULL};
     for (uint32_t domain = VT_CUPTI_DRIVER; domain <= VT_CUPTI_RUNTIME; domain++) {
         for (uint32_t number = 1; number < MOST; number++) {
@@ -73,6 +74,7 @@ void vt_cuda_enable_calls(void *subscriber)
             if (is_hidden) atomic_store(&f->region, HIDDEN);
             f->is_command = (uint8_t)has_one(name, commands);
             f->waits = (uint8_t)(has_one(name, wait) || (strstr(name, "Memcpy") && !has_one(name, no_wait)));
+            f->is_unified = (uint8_t)has_one(name, unified);
             f->resets = (uint8_t)has_one(name, reset);
             f->name = name;
             vt_cupti.cuptiEnableCallback(1, subscriber, domain, number);
@@ -125,6 +127,7 @@ static void leave(struct function *f, int is_runtime, const struct vt_cupti_call
     *call->data = 0;
     if (is_runtime && depth) depth--;
     if (region) vt_leave(region);
+    if (f->is_unified) vt_cuda_begin_unified();
     if (f->waits && !depth) vt_cuda_flush_sometimes();
 }
 

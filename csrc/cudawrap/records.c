@@ -87,10 +87,12 @@ static void record_copy(const struct vt_cupti_copy *c, enum vt_device_action act
                                        .region = vt_device_activity_region(action, NULL)});
 }
 
-/* Copies and sets have the same layout up to the stream. */
+/* Copies and sets have the same layout up to the stream, and records of unified memory have the same times. */
 _Static_assert(offsetof(struct vt_cupti_set, bytes) == offsetof(struct vt_cupti_copy, bytes) &&
                    offsetof(struct vt_cupti_set, correlation) == offsetof(struct vt_cupti_copy, correlation) &&
-                   offsetof(struct vt_cupti_peer_copy, stream) == offsetof(struct vt_cupti_copy, stream),
+                   offsetof(struct vt_cupti_peer_copy, stream) == offsetof(struct vt_cupti_copy, stream) &&
+                   offsetof(struct vt_cupti_unified, start) == offsetof(struct vt_cupti_copy, start) &&
+                   offsetof(struct vt_cupti_unified, end) == offsetof(struct vt_cupti_copy, end),
                "layouts of copies and sets differ");
 
 static void record_one(const void *r)
@@ -103,6 +105,7 @@ static void record_one(const void *r)
         record_copy(c, VT_DEVICE_BETWEEN, ((const struct vt_cupti_peer_copy *)r)->correlation);
         break;
     case VT_CUPTI_MEMSET: record_copy(c, VT_DEVICE_FILL, c->correlation); break;
+    case VT_CUPTI_UNIFIED: vt_cuda_record_unified(r); break;
     }
 }
 
@@ -146,6 +149,7 @@ static size_t size_of(uint32_t kind)
     case VT_CUPTI_MEMCPY: return sizeof(struct vt_cupti_copy);
     case VT_CUPTI_MEMCPY2: return sizeof(struct vt_cupti_peer_copy);
     case VT_CUPTI_MEMSET: return sizeof(struct vt_cupti_set);
+    case VT_CUPTI_UNIFIED: return sizeof(struct vt_cupti_unified);
     default: return 0;
     }
 }
@@ -161,8 +165,10 @@ static int take(const void *r, struct timed *into)
     }
     const struct vt_cupti_kernel *k = r;
     const struct vt_cupti_copy *c = r;
+    const struct vt_cupti_unified *u = r;
     const int is_kernel = kind == VT_CUPTI_CONCURRENT_KERNEL;
-    const uint64_t start = is_kernel ? k->start : c->start, end = is_kernel ? k->end : c->end;
+    const int is_moment = kind == VT_CUPTI_UNIFIED && u->what == VT_CUPTI_UNIFIED_CPU_FAULT;
+    const uint64_t start = is_kernel ? k->start : c->start, end = is_kernel ? k->end : is_moment ? start : c->end;
     *into = (struct timed){start, r};
     if (start && end >= start && atomic_load(&is_related)) return 1;
     atomic_fetch_add(&without_times, 1);

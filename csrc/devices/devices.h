@@ -65,6 +65,9 @@ enum vt_device_action {
     VT_DEVICE_MAP,
     VT_DEVICE_UNMAP,
     VT_DEVICE_MIGRATE,
+    VT_DEVICE_MIGRATE_TO_DEVICE,
+    VT_DEVICE_MIGRATE_TO_HOST,
+    VT_DEVICE_MIGRATE_BETWEEN,
     VT_DEVICE_ACTIONS
 };
 
@@ -89,6 +92,8 @@ enum vt_device_attribute {
     VT_DEVICE_BLOCKING,
     VT_DEVICE_ATTRIBUTES
 };
+/* Defines a counter of whole numbers that add up. Returns its id; 0: none. */
+uint32_t vt_device_counter(const char *name);
 /* Returns the window of copies, defined at its first use; 0: none. Of two threads that define one at one time, each has
    its own. */
 uint32_t vt_device_window(void);
@@ -125,6 +130,8 @@ struct vt_device_activity {
 };
 /* Records an activity on a lane of the queue, which one thread at a time uses. */
 void vt_device_record(struct vt_device_queue *queue, const struct vt_device_activity *a);
+/* Records a counter's value at a time of the device, on the first lane of the queue. */
+void vt_device_count(struct vt_device_queue *queue, uint32_t counter, uint64_t value, uint64_t time);
 /* Ends the use of the queue's lanes at the program's end. */
 void vt_device_end(struct vt_device_queue *queue);
 

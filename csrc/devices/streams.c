@@ -97,6 +97,16 @@ void vt_device_record(struct vt_device_queue *q, const struct vt_device_activity
     lane->ticks = end;
 }
 
+void vt_device_count(struct vt_device_queue *q, uint32_t counter, uint64_t value, uint64_t time)
+{
+    struct vt_device_lane *lane = lane_for(q, UINT64_MAX); /* the first one is free then */
+    uint64_t words[] = {VT_HEAD(VT_K_METRIC, 1, counter), value}, ticks = vt_device_clock_ticks(q->clock, time);
+    if (!lane) return;
+    if (ticks < lane->ticks) ticks = lane->ticks;
+    vt_stream_write(lane->stream, words, 2, ticks);
+    lane->ticks = ticks;
+}
+
 void vt_device_end(struct vt_device_queue *q)
 {
     for (struct vt_device_lane *lane = q->lanes; lane < &q->lanes[VT_DEVICE_LANES] && lane->stream; lane++) {

@@ -120,6 +120,34 @@ def test_graphs(build: Builder, tmp_path: Path) -> None:
         assert all(one.end <= other.begin for one, other in zip(found[lane], found[lane][1:], strict=False))
 
 
+@pytest.mark.parametrize("library", VERSIONS)
+def test_unified_memory(build: Builder, tmp_path: Path, library: str) -> None:
+    """Pages that migrate, with bytes, are activities of the device; faults are counters. Both are recorded from the
+    first allocation of such memory on."""
+    trace, _ = recorded(tmp_path, program(build, library), "unified", "10")
+    found, lanes = calls(trace), {name: stream for stream, name in streams(trace).items()}
+    to_device, to_host, between = (f"migrate {where}" for where in ("to device", "to host", "between devices"))
+    assert seen(found[lanes["CUDA[0:unified memory]"]]) == [(to_device, 65536), (to_host, 4096)] * 10
+    assert seen(found[lanes["CUDA[1:unified memory]"]]) == [(between, 8192)] * 10
+    assert seen(found[lanes["CUDA[0:7]"]]) == [(SCALE, None)] * 11
+    table = json.loads(vtrace(tmp_path, "summary", "run", "--json", "--ranks", "helpers").stdout)
+    counters = {row["counter"]: row["total"] for row in table["counters"] if "page faults" in row["counter"]}
+    assert counters == {"GPU page faults": 50, "CPU page faults": 10}
+    assert {row["device"].rpartition(": ")[2]: row["bytes"] for row in table["devices"]} == {
+        "CUDA 0 Imaginary 100": 10 * (65536 + 4096), "CUDA 1 Imaginary 100": 10 * 8192,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("env", [{"FAKE_NO_UNIFIED": "yes"}, {"FAKE_NO_KIND": "25"}])
+def test_unified_memory_that_cupti_refuses(build: Builder, tmp_path: Path, env: dict[str, str]) -> None:
+    """Told in one line, and only to programs that use such memory."""
+    trace, done = recorded(tmp_path, program(build), "unified", "2", complete=False, **env)
+    assert done.stderr.count("vtrace: CUPTI does not record unified memory of CUDA: CUPTI_ERROR_FAKE\n") == 1
+    assert [*streams(trace).values()] == ["CUDA[0:7]"]
+    without = vtrace(tmp_path, "run", "--devices", "-o", "other", program(build), "order", "2", check=False, env=env)
+    assert "unified memory" not in without.stderr
+
+
 def test_devices(build: Builder, tmp_path: Path) -> None:
     """Devices of the same name are apart."""
     trace, _ = recorded(tmp_path, program(build), "peers", "3")
@@ -347,7 +375,7 @@ def test_sanitized(build: Builder, tmp_path: Path) -> None:
     parts = ("core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers", "devices", "cudawrap")
     made = build.unit("cuda_records", parts=parts, link=["-rdynamic", str(place), f"-Wl,-rpath,{place.parent}"])
     env = {"CUDA_INJECTION64_PATH": "", "VT_FILE_PREFIX": "run", "VT_UNIFY": "no"}
-    for how in ("order", "cut", "hold", "graph", "unfinished", "streams"):
+    for how in ("order", "cut", "hold", "graph", "unfinished", "streams", "peers", "unified"):
         done = subprocess.run([made, how, "20"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (CODE, "done\n"), f"{how}: {done.stderr}"
         assert "runtime error" not in done.stderr
@@ -362,7 +390,8 @@ def test_layouts(build: Builder, place: Path, tmp_path: Path) -> None:
     text = (place / "cupti_activity.h").read_text()
     words = [f'-DCUPTI_PART="{ROOT / "csrc" / "cudawrap" / "cupti.h"}"', "-I", str(place)]
     for macro, kind in {
-        "KERNEL": "Kernel", "COPY": "Memcpy", "PEER": "MemcpyPtoP", "SET": "Memset", "DEVICE": "Device",
+        "KERNEL": "Kernel", "COPY": "Memcpy", "PEER": "MemcpyPtoP", "SET": "Memset",
+        "UNIFIED": "UnifiedMemoryCounter", "DEVICE": "Device",
     }.items():  # fmt: skip
         newest = max(int(number) for number in re.findall(rf"\}} CUpti_Activity{kind}(\d+);", text))
         words.append(f"-D{macro}=CUpti_Activity{kind}{newest}")
