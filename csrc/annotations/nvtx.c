@@ -68,13 +68,42 @@ __attribute__((noinline)) static void record_payload(const struct vt_named *doma
     }
 }
 
+/* ---- Colour and category ---- */
+
+static int is_plain(const struct nvtx_event *e) { return !e || (e->color_type != NVTX_ARGB && !e->category); }
+
+/* Adds the attributes of an event, and stores the region. Returns the number of words. */
+__attribute__((noinline)) static unsigned attributes(struct vt_named *domain, const struct nvtx_event *e,
+                                                     uint64_t *words, uint32_t *region)
+{
+    char room[VT_LABEL_BYTES];
+    const uint32_t rgb = e->color & 0xffffff;
+    const int has_colour = e->color_type == NVTX_ARGB;
+    struct vt_named *name = registered(e), *category = e->category ? vt_category(domain, e->category) : NULL;
+    unsigned n = 0;
+    *region = name ? atomic_load_explicit(&name->region, memory_order_relaxed) : 0;
+    if (!*region) {
+        *region = vt_region_with(domain, text_of(e, room), has_colour ? &rgb : NULL, category ? category->text : NULL);
+        if (name) atomic_store_explicit(&name->region, *region, memory_order_relaxed);
+    }
+    if (has_colour) n += vt_add_attribute(words, VT_ANNOTATION_COLOUR, rgb);
+    if (category) n += vt_add_attribute(&words[n], VT_ANNOTATION_CATEGORY, vt_label_of(category));
+    return n;
+}
+
 /* ---- With a domain (NVTX's module CORE2) ---- */
 
 static int push(struct vt_named *handle, const struct nvtx_event *e)
 {
     struct vt_named *domain = vt_nvtx_domain(handle), *name = registered(e);
     if (!domain) return NVTX_UNTRACKED;
-    VT_User_push__(domain->number, name ? vt_region_of(name) : region_of(domain, e));
+    if (is_plain(e)) VT_User_push__(domain->number, name ? vt_region_of(name) : region_of(domain, e));
+    else {
+        uint64_t words[VT_ATTRIBUTE_WORDS];
+        uint32_t region;
+        const unsigned n = attributes(domain, e, words, &region);
+        VT_User_push_with__(domain->number, region, words, n);
+    }
     if (e && e->payload_type) record_payload(domain, e);
     return NVTX_UNTRACKED;
 }
@@ -91,7 +120,11 @@ static uint64_t start(struct vt_named *handle, const struct nvtx_event *e)
     struct vt_named *domain = vt_nvtx_domain(handle), *name = registered(e);
     if (!domain) return 0;
     if (e && e->payload_type) record_payload(domain, e);
-    return VT_User_range_start__(name ? vt_region_of(name) : region_of(domain, e));
+    if (is_plain(e)) return VT_User_range_start__(name ? vt_region_of(name) : region_of(domain, e));
+    uint64_t words[VT_ATTRIBUTE_WORDS];
+    uint32_t region;
+    const unsigned n = attributes(domain, e, words, &region);
+    return VT_User_range_start_with__(region, words, n);
 }
 
 static void end(struct vt_named *handle, uint64_t range)
@@ -127,6 +160,17 @@ static struct vt_named *register_wide(struct vt_named *handle, const wchar_t *te
 {
     char room[VT_LABEL_BYTES];
     return register_string(handle, vt_from_wide(room, text));
+}
+
+static void name_category(struct vt_named *handle, uint32_t category, const char *name)
+{
+    vt_name_category(vt_nvtx_domain(handle), category, name);
+}
+
+static void name_category_wide(struct vt_named *handle, uint32_t category, const wchar_t *name)
+{
+    char room[VT_LABEL_BYTES];
+    name_category(handle, category, vt_from_wide(room, name));
 }
 
 /* ---- Without a domain (NVTX's module CORE) ---- */
@@ -177,6 +221,12 @@ static int push_wide(const wchar_t *text)
     return push(NULL, &e);
 }
 
+static void name_plain_category(uint32_t category, const char *name) { name_category(NULL, category, name); }
+static void name_plain_category_wide(uint32_t category, const wchar_t *name)
+{
+    name_category_wide(NULL, category, name);
+}
+
 static void name_thread(uint32_t thread, const char *name) { vt_name_thread(thread, name); }
 static void name_thread_wide(uint32_t thread, const wchar_t *name)
 {
@@ -203,11 +253,12 @@ struct entry {
 static const struct entry core[] = {
     CALL(1, mark_event), CALL(2, mark_ascii), CALL(3, mark_wide), CALL(4, start_event), CALL(5, start_ascii),
     CALL(6, start_wide), CALL(7, end_range), CALL(8, push_event), CALL(9, push_ascii), CALL(10, push_wide),
-    CALL(11, pop_event), CALL(14, name_thread), CALL(15, name_thread_wide), {0, NULL},
+    CALL(11, pop_event), CALL(12, name_plain_category), CALL(13, name_plain_category_wide), CALL(14, name_thread),
+    CALL(15, name_thread_wide), {0, NULL},
 };
 static const struct entry core2[] = {
-    CALL(1, mark), CALL(2, start), CALL(3, end), CALL(4, push), CALL(5, pop), CALL(10, register_string),
-    CALL(11, register_wide), CALL(12, create_domain), CALL(13, create_domain_wide), {0, NULL},
+    CALL(1, mark), CALL(2, start), CALL(3, end), CALL(4, push), CALL(5, pop), CALL(8, name_category),
+    CALL(9, name_category_wide), CALL(10, register_string), CALL(11, register_wide), CALL(12, create_domain), CALL(13, create_domain_wide), {0, NULL},
 };
 /* clang-format on */
 

@@ -8,6 +8,7 @@
 #define NVTX_UNTRACKED (-2) /* NVTX_NO_PUSH_POP_TRACKING: the result of push and pop without a tool */
 
 enum { NVTX_ASCII = 1, NVTX_UNICODE, NVTX_REGISTERED };
+enum { NVTX_ARGB = 1 };
 enum { NVTX_UINT64 = 1, NVTX_INT64, NVTX_DOUBLE, NVTX_UINT32, NVTX_INT32, NVTX_FLOAT };
 
 /* nvtxEventAttributes_t */

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+import vtrace as package
 from support.build.annotated import nvtx_headers, nvtx_program, record_annotated
 from support.build.builder import Builder
 from support.build.run import names, unify, vtrace
 from support.oracles.check import check
 from support.oracles.user_api import defined, pair, story
 from support.tools import PROGRAMS, call, need
+from vtrace.analysis.annotations import colours
 from vtrace.paths import LIB
 
 LIBRARY = LIB / "libvtrace-annotations.so"
@@ -135,6 +137,32 @@ def test_domains(build: Builder, tmp_path: Path) -> None:
     assert [row["function"] for row in csv.DictReader(rows)] == ["step"]
     nothing = vtrace(tmp_path, "profile", "run", "--csv", "--select", "domain=Solver")
     assert "--select: no domain matches Solver; did you mean solver?" in nothing.stderr
+
+
+def test_colours_and_categories(build: Builder, tmp_path: Path) -> None:
+    """Attributes of each event; the first ones of a region are in its description, by which --select and the page know
+    them."""
+    trace, _ = record_annotated(tmp_path, nvtx_program(build, "nvtx_calls.c"), "colours")
+    entered = [(trace.region_of(event).name, event.more) for event in trace.events if event.kind == "Enter"]
+    red, blue, category = 0xEE1100, 0xFF, {"ANNOTATION_CATEGORY": "input"}
+    assert sorted(entered, key=lambda one: one[0] == "range") == [
+        ("red", {"ANNOTATION_COLOR": red} | category), ("red", {"ANNOTATION_COLOR": red} | category),
+        ("red", {"ANNOTATION_COLOR": blue} | category),
+        ("green", {"ANNOTATION_COLOR": 0xFF00, "ANNOTATION_CATEGORY": "größe"}), ("plain", {}),
+        ("range", {"ANNOTATION_CATEGORY": "9"}),
+    ]  # fmt: skip
+    regions = package.open(tmp_path / "run.trace").regions
+    described = dict(zip(regions["name"].tolist(), regions["description"].tolist(), strict=True))
+    assert {name: described[name] for name in ("red", "green", "plain", "range")} == {
+        "red": "colour #ee1100, category input", "green": "colour #00ff00, category größe", "plain": "",
+        "range": "category 9",
+    }  # fmt: skip
+    known = dict(zip(regions["name"].tolist(), colours(regions).tolist(), strict=True))
+    assert {name: known[name] for name in ("red", "green", "plain")} == {"red": red, "green": 0xFF00, "plain": -1}
+    rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=input").stdout.splitlines()
+    assert [(row["function"], row["calls"]) for row in csv.DictReader(rows)] == [("red", "3")]
+    nothing = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=imput").stderr
+    assert "--select: no category matches imput; did you mean input?" in nothing
 
 
 @pytest.mark.parametrize("how", ["option", "setting", "own tool"])

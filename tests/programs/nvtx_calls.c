@@ -6,6 +6,7 @@
    storm       8 threads start 2000 ranges each and end those of each other; a signal handler pushes and pops
    many        1100 ranges are open at one time
    fork        a child and its parent push and start ranges; the child ends a range of its parent
+   colours     a registered and a plain name with a colour and a category, a range with a category without a name
    exec        as every, in a program that this one becomes
    kill        as every, then SIGKILL */
 #define _GNU_SOURCE
@@ -147,6 +148,34 @@ static void interleaved(void)
     nvtxRangeStartA("open range");
 }
 
+static void colours(void)
+{
+    nvtxDomainNameCategoryA(solver, 3, "input");
+    nvtxNameCategoryW(4, L"gr\u00f6\u00dfe");
+    nvtxEventAttributes_t red = event(nvtxDomainRegisterStringA(solver, "red")), range = red;
+    red.colorType = NVTX_COLOR_ARGB;
+    red.color = 0xffee1100;
+    red.category = 3;
+    for (int i = 0; i < 3; i++) {
+        if (i == 2) red.color = 0x000000ff; /* an event of its own colour */
+        nvtxDomainRangePushEx(solver, &red);
+        nvtxDomainRangePop(solver);
+    }
+    range.message.registered = nvtxDomainRegisterStringA(solver, "range");
+    range.category = 9;
+    nvtxDomainRangeEnd(solver, nvtxDomainRangeStartEx(solver, &range));
+    nvtxEventAttributes_t green = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    green.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    green.message.ascii = "green";
+    green.colorType = NVTX_COLOR_ARGB;
+    green.color = 0xff00ff00;
+    green.category = 4;
+    nvtxRangePushEx(&green);
+    nvtxRangePushA("plain");
+    nvtxRangePop();
+    nvtxRangePop();
+}
+
 static void forks(void)
 {
     nvtxRangePushA("both");
@@ -176,6 +205,7 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "interleaved")) interleaved();
     else if (!strcmp(what, "storm")) storm();
     else if (!strcmp(what, "many")) many();
+    else if (!strcmp(what, "colours")) colours();
     else if (!strcmp(what, "fork")) forks();
     else every();
     if (!strcmp(what, "kill")) raise(SIGKILL);

@@ -20,7 +20,8 @@ from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES, THINNED
 _WORDS = {
     "attribute": "calls|errno|offset|Offset|posted bytes|lock|condition|read lock calls|source library"
     "|(lock |holder |allocation )?call site|(DE)?ALLOCATION_SIZE|ARGUMENT_ADDRESS|RESULT_ADDRESS"
-    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED|BLOCKING)|OMP_DEVICE|FLOW",
+    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED|BLOCKING)|OMP_DEVICE|FLOW"
+    "|ANNOTATION_(COLOR|CATEGORY|ID|PARENT)",
     "class": "machine|node|rack|blade|platform|cluster|socket",
     "communicator": r"MPI_COMM_(WORLD|SELF)|User messages",
     "cores": r"[\d,-]+",
