@@ -74,7 +74,8 @@ void *vt_annotation_memory(size_t bytes);
 struct vt_range_id {
     uint64_t owner, part[3];
 };
-void vt_range_open(struct vt_range_id id, uint32_t region);
+/* attributes: as of VT_User_range_start_with__. */
+void vt_range_open(struct vt_range_id id, uint32_t region, const uint64_t *attributes, unsigned words);
 /* Returns 0 if no such range is open. */
 int vt_range_close(struct vt_range_id id);
 
