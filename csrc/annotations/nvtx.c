@@ -26,8 +26,7 @@ static struct vt_named *registered(const struct nvtx_event *e)
     return e && e->message_type == NVTX_REGISTERED ? e->message : NULL;
 }
 
-/* room: of VT_LABEL_BYTES, for a wide message. */
-static const char *text_of(const struct nvtx_event *e, char *room)
+const char *vt_nvtx_text(const struct nvtx_event *e, char *room)
 {
     if (!e || !e->message) return VT_UNNAMED;
     if (e->message_type == NVTX_ASCII) return e->message;
@@ -39,16 +38,19 @@ static const char *text_of(const struct nvtx_event *e, char *room)
 __attribute__((noinline)) static uint32_t region_of(const struct vt_named *domain, const struct nvtx_event *e)
 {
     char room[VT_LABEL_BYTES];
-    return vt_region_in(domain, text_of(e, room));
+    return vt_region_in(domain, vt_nvtx_text(e, room));
 }
 
-__attribute__((noinline)) static void record_payload(const struct vt_named *domain, const struct nvtx_event *e)
+__attribute__((noinline)) static void record_payload(struct vt_named *domain, const struct nvtx_event *e)
 {
     char room[VT_LABEL_BYTES];
-    const char *name = text_of(e, room);
+    const char *name = vt_nvtx_text(e, room);
     switch (e->payload_type) {
     case NVTX_UINT64:
         VT_User_count_unsigned_val__(vt_counter_in(domain, name, VT_COUNT_TYPE_UNSIGNED), e->payload.u64);
+        break;
+    case NVTX_DATA:
+        vt_nvtx_record_data(domain, name, (const struct nvtx_data *)(uintptr_t)e->payload.u64, (uint32_t)e->reserved);
         break;
     case NVTX_UINT32:
         VT_User_count_unsigned_val__(vt_counter_in(domain, name, VT_COUNT_TYPE_UNSIGNED), e->payload.u32);
@@ -83,7 +85,8 @@ __attribute__((noinline)) static unsigned attributes(struct vt_named *domain, co
     unsigned n = 0;
     *region = name ? atomic_load_explicit(&name->region, memory_order_relaxed) : 0;
     if (!*region) {
-        *region = vt_region_with(domain, text_of(e, room), has_colour ? &rgb : NULL, category ? category->text : NULL);
+        *region =
+            vt_region_with(domain, vt_nvtx_text(e, room), has_colour ? &rgb : NULL, category ? category->text : NULL);
         if (name) atomic_store_explicit(&name->region, *region, memory_order_relaxed);
     }
     if (has_colour) n += vt_add_attribute(words, VT_ANNOTATION_COLOUR, rgb);
@@ -93,7 +96,7 @@ __attribute__((noinline)) static unsigned attributes(struct vt_named *domain, co
 
 /* ---- With a domain (NVTX's module CORE2) ---- */
 
-static int push(struct vt_named *handle, const struct nvtx_event *e)
+int vt_nvtx_push(struct vt_named *handle, const struct nvtx_event *e)
 {
     struct vt_named *domain = vt_nvtx_domain(handle), *name = registered(e);
     if (!domain) return NVTX_UNTRACKED;
@@ -115,7 +118,7 @@ static int pop(struct vt_named *handle)
     return NVTX_UNTRACKED;
 }
 
-static uint64_t start(struct vt_named *handle, const struct nvtx_event *e)
+uint64_t vt_nvtx_start(struct vt_named *handle, const struct nvtx_event *e)
 {
     struct vt_named *domain = vt_nvtx_domain(handle), *name = registered(e);
     if (!domain) return 0;
@@ -133,12 +136,12 @@ static void end(struct vt_named *handle, uint64_t range)
     VT_User_range_end__(range);
 }
 
-static void mark(struct vt_named *handle, const struct nvtx_event *e)
+void vt_nvtx_mark(struct vt_named *handle, const struct nvtx_event *e)
 {
     char room[VT_LABEL_BYTES];
     struct vt_named *domain = vt_nvtx_domain(handle);
     if (!domain) return;
-    vt_mark_in(domain, text_of(e, room));
+    vt_mark_in(domain, vt_nvtx_text(e, room));
     if (e && e->payload_type) record_payload(domain, e);
 }
 
@@ -175,10 +178,10 @@ static void name_category_wide(struct vt_named *handle, uint32_t category, const
 
 /* ---- Without a domain (NVTX's module CORE) ---- */
 
-static void mark_event(const struct nvtx_event *e) { mark(NULL, e); }
-static uint64_t start_event(const struct nvtx_event *e) { return start(NULL, e); }
+static void mark_event(const struct nvtx_event *e) { vt_nvtx_mark(NULL, e); }
+static uint64_t start_event(const struct nvtx_event *e) { return vt_nvtx_start(NULL, e); }
 static void end_range(uint64_t range) { VT_User_range_end__(range); }
-static int push_event(const struct nvtx_event *e) { return push(NULL, e); }
+static int push_event(const struct nvtx_event *e) { return vt_nvtx_push(NULL, e); }
 static int pop_event(void) { return pop(NULL); }
 
 static struct nvtx_event ascii(const char *text)
@@ -193,32 +196,32 @@ static struct nvtx_event wide(const wchar_t *text)
 static void mark_ascii(const char *text)
 {
     const struct nvtx_event e = ascii(text);
-    mark(NULL, &e);
+    vt_nvtx_mark(NULL, &e);
 }
 static void mark_wide(const wchar_t *text)
 {
     const struct nvtx_event e = wide(text);
-    mark(NULL, &e);
+    vt_nvtx_mark(NULL, &e);
 }
 static uint64_t start_ascii(const char *text)
 {
     const struct nvtx_event e = ascii(text);
-    return start(NULL, &e);
+    return vt_nvtx_start(NULL, &e);
 }
 static uint64_t start_wide(const wchar_t *text)
 {
     const struct nvtx_event e = wide(text);
-    return start(NULL, &e);
+    return vt_nvtx_start(NULL, &e);
 }
 static int push_ascii(const char *text)
 {
     const struct nvtx_event e = ascii(text);
-    return push(NULL, &e);
+    return vt_nvtx_push(NULL, &e);
 }
 static int push_wide(const wchar_t *text)
 {
     const struct nvtx_event e = wide(text);
-    return push(NULL, &e);
+    return vt_nvtx_push(NULL, &e);
 }
 
 static void name_plain_category(uint32_t category, const char *name) { name_category(NULL, category, name); }
@@ -257,7 +260,7 @@ static const struct entry core[] = {
     CALL(15, name_thread_wide), {0, NULL},
 };
 static const struct entry core2[] = {
-    CALL(1, mark), CALL(2, start), CALL(3, end), CALL(4, push), CALL(5, pop), CALL(8, name_category),
+    CALL(1, vt_nvtx_mark), CALL(2, vt_nvtx_start), CALL(3, end), CALL(4, vt_nvtx_push), CALL(5, pop), CALL(8, name_category),
     CALL(9, name_category_wide), CALL(10, register_string), CALL(11, register_wide), CALL(12, create_domain), CALL(13, create_domain_wide), {0, NULL},
 };
 /* clang-format on */

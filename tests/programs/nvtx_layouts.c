@@ -45,6 +45,6 @@ EXTENSION(0, nvtxPayloadSchemaRegister); EXTENSION(1, nvtxPayloadEnumRegister); 
 EXTENSION(3, nvtxRangePushPayload); EXTENSION(4, nvtxRangePopPayload); EXTENSION(5, nvtxRangeStartPayload);
 EXTENSION(6, nvtxRangeEndPayload); EXTENSION(7, nvtxDomainIsEnabled); EXTENSION(8, nvtxTimestampGet);
 EXTENSION(12, nvtxScopeRegister); EXTENSION(0, nvtxCounterRegister); EXTENSION(1, nvtxCounterSampleInt64);
-EXTENSION(2, nvtxCounterSampleFloat64);
+EXTENSION(2, nvtxCounterSampleFloat64); EXTENSION(3, nvtxCounterSample); EXTENSION(4, nvtxCounterSampleNoValue);
 SAME(2, NVTX_EXT_PAYLOAD_MODULEID); SAME(4, NVTX_EXT_COUNTERS_MODULEID);
 /* clang-format on */
