@@ -23,7 +23,8 @@ from vtrace.paths import LIB
 
 LIBRARY = LIB / "libvtrace-annotations.so"
 EVERY = [ # metrics by number
-    "+outer", "+größer", *pair("step", 2), "0=2.5", "1=-5", "2=0.25", "+unnamed", "3=42", "3=42", "-unnamed", "-größer", "-outer",
+    "+outer", "+größer", *pair("step", 2), "0=2.5", "1=-5", "2=0.25", "+unnamed", "3=42", "3=42", "-unnamed",
+    "-größer", "-outer",
 ]  # fmt: skip
 LANES = [[*pair("first"), *pair("third")], pair("step")]
 
