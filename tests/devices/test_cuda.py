@@ -105,6 +105,16 @@ def test_copies_are_one_sided(build: Builder, tmp_path: Path) -> None:
     assert sum(device["bytes"] for device in found["devices"]) == 40 * (4096 + 2048 + 1024 + 512)
 
 
+def test_a_part(build: Builder, tmp_path: Path) -> None:
+    """A part of the archive has each copy that begins and ends there; halves of copies are none of MPI."""
+    recorded(tmp_path, program(build), "threads", "4")
+    cut = vtrace(tmp_path, "cut", "run", "--from", "20%", "--to", "60%", "-o", "part")
+    assert "of mpi" not in cut.stderr
+    trace = check(tmp_path / "part.trace", complete=False)
+    kinds = trace.kinds()
+    assert kinds["RmaPut"] + kinds["RmaGet"] == kinds["RmaOpCompleteBlocking"] > 0
+
+
 def test_graphs(build: Builder, tmp_path: Path) -> None:
     """The kernels of a graph have the number of the call that launches it. Those that overlap are on lanes."""
     trace, _ = recorded(tmp_path, program(build), "graph", "4")
