@@ -248,13 +248,14 @@ def test_python(tmp_path: Path) -> None:
     assert [story(trace, n) for n in lanes] == [pair("async")]
 
 
-@pytest.mark.parametrize("name", ["nvtx", "itt"])
+@pytest.mark.parametrize("name", ["nvtx", "itt", "kokkos"])
 def test_sanitized(build: Builder, tmp_path: Path, name: str) -> None:
     """The library under the address and undefined behaviour sanitizers."""
     parts = ("core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers", "annotations")
     made = build.unit(f"{name}_records", parts=parts, link=["-rdynamic", f"-I{nvtx_headers()}"])
     for how in ("every", "threads", "interleaved", "colours", "payloads") if name == "nvtx" else ("every",):
-        env = {"NVTX_INJECTION64_PATH": "", "INTEL_LIBITTNOTIFY64": "", "VT_FILE_PREFIX": how, "VT_UNIFY": "no"}
+        tools = dict.fromkeys(("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64", "KOKKOS_TOOLS_LIBS"), "")
+        env = tools | {"VT_FILE_PREFIX": how, "VT_UNIFY": "no"}
         done = subprocess.run([made, how], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{how}: {done.stderr}"
         assert "runtime error" not in done.stderr
