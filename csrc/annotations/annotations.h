@@ -22,8 +22,8 @@ struct vt_named {
     struct vt_named *next; /* of the same hash value */
     struct vt_named *domain; /* NULL: this is a domain */
     uint32_t number; /* of a domain, from 1 on */
-    _Atomic uint32_t region, counter; /* ids; 0: not defined yet */
-    void *_Atomic handle; /* ITT's structure for it; NULL: none */
+    _Atomic uint32_t region, counter, label; /* ids; label: of the text; 0: not defined yet */
+    void *_Atomic handle; /* ITT's structure for it, or the name of a category; NULL: none */
     char text[];
 };
 
@@ -40,6 +40,27 @@ static inline uint32_t vt_region_of(struct vt_named *n)
     atomic_store_explicit(&n->region, region, memory_order_relaxed);
     return region;
 }
+/* ---- attributes.c: what an event has beside its name ---- */
+
+enum vt_attribute_of_annotation {
+    VT_ANNOTATION_COLOUR,
+    VT_ANNOTATION_CATEGORY,
+    VT_ANNOTATION_ID,
+    VT_ANNOTATION_PARENT
+};
+/* Adds an attribute to words for VT_User_push_with__. Returns the number of added words. */
+unsigned vt_add_attribute(uint64_t *words, enum vt_attribute_of_annotation which, uint64_t value);
+/* Names a category of a domain. */
+void vt_name_category(struct vt_named *domain, uint32_t number, const char *name);
+/* Returns the name of a category, its number without one; NULL: no memory. */
+struct vt_named *vt_category(struct vt_named *domain, uint32_t number);
+/* Returns the id of a name's text, for an attribute. */
+uint32_t vt_label_of(struct vt_named *n);
+/* Returns the region with a name in a domain; if it is new, with the colour and category (or NULL) as description. */
+uint32_t vt_region_with(const struct vt_named *domain, const char *name, const uint32_t *rgb, const char *category);
+
+/* ---- names.c, again ---- */
+
 /* Returns the counter with a name in a domain. type: VT_COUNT_TYPE_... */
 uint32_t vt_counter_in(const struct vt_named *domain, const char *name, int type);
 /* Records a mark: a marker with the domain's name. */
@@ -53,7 +74,8 @@ void *vt_annotation_memory(size_t bytes);
 struct vt_range_id {
     uint64_t owner, part[3];
 };
-void vt_range_open(struct vt_range_id id, uint32_t region);
+/* attributes: as of VT_User_range_start_with__. */
+void vt_range_open(struct vt_range_id id, uint32_t region, const uint64_t *attributes, unsigned words);
 /* Returns 0 if no such range is open. */
 int vt_range_close(struct vt_range_id id);
 

@@ -2,10 +2,11 @@
 /* ITT: a collector, which a program loads by INTEL_LIBITTNOTIFY64, once for each library that contains ITT. The layouts
    are those of ittnotify.h and ittnotify_config.h (github.com/intel/ittapi), which Intel keeps compatible: structures
    grow at their end only. Functions without an entry below keep ITT's own, which do nothing: objects of
-   synchronization, metadata, relations, histograms, frames with times in the past. */
+   synchronization, metadata, histograms, frames with times in the past. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -83,11 +84,28 @@ static void *create_string(const char *text)
 
 /* ---- Tasks, frames, markers ---- */
 
+/* The number of an id in attributes: the program's first number, mixed with the others if it has them; 0: no id. */
+static uint64_t number_of(struct id id)
+{
+    return id.part[0] ^ (id.part[1] * 0x9e3779b97f4a7c15u) ^ (id.part[2] * 0xff51afd7ed558ccdu);
+}
+
+/* Adds the ids of a task and of its parent. Returns the number of words. */
+static unsigned ids(uint64_t *words, struct id task, struct id parent)
+{
+    const uint64_t own = number_of(task), of = number_of(parent);
+    unsigned n = own ? vt_add_attribute(words, VT_ANNOTATION_ID, own) : 0;
+    if (of) n += vt_add_attribute(&words[n], VT_ANNOTATION_PARENT, of);
+    return n;
+}
+
 static void begin_task(struct domain *d, struct id task, struct id parent, struct string *name)
 {
-    (void)task, (void)parent;
+    uint64_t words[VT_ATTRIBUTE_WORDS];
     struct vt_named *n = named_in(d, name);
-    if (n) VT_User_push__(n->domain->number, vt_region_of(n));
+    const unsigned known = n ? ids(words, task, parent) : 0;
+    if (n && known) VT_User_push_with__(n->domain->number, vt_region_of(n), words, known);
+    else if (n) VT_User_push__(n->domain->number, vt_region_of(n));
 }
 
 static void begin_function(struct domain *d, struct id task, struct id parent, void *function)
@@ -123,9 +141,9 @@ static struct vt_range_id range_id(struct domain *d, struct id id)
 /* Also of regions, which any thread may end. */
 static void begin_overlapped(struct domain *d, struct id task, struct id parent, struct string *name)
 {
-    (void)parent;
+    uint64_t words[VT_ATTRIBUTE_WORDS];
     struct vt_named *n = named_in(d, name);
-    if (n) vt_range_open(range_id(d, task), vt_region_of(n));
+    if (n) vt_range_open(range_id(d, task), vt_region_of(n), words, ids(words, task, parent));
 }
 
 static void end_overlapped(struct domain *d, struct id task) { vt_range_close(range_id(d, task)); }
@@ -139,7 +157,7 @@ static struct id frame_id(const struct id *id)
 static void begin_frame(struct domain *d, struct id *id)
 {
     struct vt_named *domain = domain_of(d);
-    if (domain) vt_range_open(range_id(d, frame_id(id)), vt_region_in(domain, "frame"));
+    if (domain) vt_range_open(range_id(d, frame_id(id)), vt_region_in(domain, "frame"), NULL, 0);
 }
 
 static void end_frame(struct domain *d, struct id *id) { end_overlapped(d, frame_id(id)); }
@@ -149,6 +167,42 @@ static void marker(struct domain *d, struct id id, struct string *name, int scop
     (void)id, (void)scope;
     struct vt_named *domain = domain_of(d);
     if (domain) vt_mark_in(domain, name ? name->text : NULL);
+}
+
+/* ---- Relations: a marker, since the tasks have begun already ---- */
+
+static void relate(struct domain *d, struct id head, int relation, struct id tail)
+{
+    static const char *const names[] = {"is related to",   "is dependent on",    "is sibling of",
+                                        "is parent of",    "is continuation of", "is child of",
+                                        "is continued by", "is predecessor to"};
+    char text[96];
+    struct vt_named *domain = domain_of(d);
+    const uint64_t own = number_of(head);
+    const int known = relation > 0 && relation < (int)(sizeof names / sizeof *names) ? relation : 0;
+    const int used =
+        own ? snprintf(text, sizeof text, "%llu", (unsigned long long)own) : snprintf(text, sizeof text, "task");
+    snprintf(text + used, sizeof text - (size_t)used, " %s %llu", names[known], (unsigned long long)number_of(tail));
+    if (domain) vt_mark_in(domain, text);
+}
+
+static void relate_at(struct domain *d, void *clock, unsigned long long time, struct id head, int relation,
+                      struct id tail)
+{
+    (void)clock, (void)time;
+    relate(d, head, relation, tail);
+}
+
+static void relate_current(struct domain *d, int relation, struct id tail)
+{
+    const struct id current = {{0}};
+    relate(d, current, relation, tail);
+}
+
+static void relate_current_at(struct domain *d, void *clock, unsigned long long time, int relation, struct id tail)
+{
+    (void)clock, (void)time;
+    relate_current(d, relation, tail);
 }
 
 /* ---- Counters ---- */
@@ -264,7 +318,7 @@ static int start_event(int event)
 {
     if (event <= 0 || event >= EVENTS || !event_names[event]) return 0;
     end_event(event);
-    vt_range_open(event_id(event), vt_region_of(event_names[event]));
+    vt_range_open(event_id(event), vt_region_of(event_names[event]), NULL, 0);
     return 0;
 }
 
@@ -317,6 +371,8 @@ static const struct {
     CALL("task_begin_overlapped", begin_overlapped), CALL("task_end_overlapped", end_overlapped),
     CALL("region_begin", begin_overlapped), CALL("region_end", end_overlapped),
     CALL("frame_begin_v3", begin_frame), CALL("frame_end_v3", end_frame), CALL("marker", marker),
+    CALL("relation_add", relate), CALL("relation_add_ex", relate_at),
+    CALL("relation_add_to_current", relate_current), CALL("relation_add_to_current_ex", relate_current_at),
     CALL("counter_create", create_counter), CALL("counter_create_typed", create_typed),
     CALL("counter_create_v3", create_counter_in), CALL("counter_set_value", set_value),
     CALL("counter_set_value_ex", set_value_at), CALL("counter_inc_delta", increase_by), CALL("counter_inc", increase),

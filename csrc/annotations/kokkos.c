@@ -112,7 +112,7 @@ VT_EXPORTED void kokkosp_start_profile_section(uint32_t number)
 {
     struct vt_named *n = atomic_load(&records) ? section(number) : NULL;
     const uint32_t region = n ? atomic_load(&n->region) : 0;
-    if (region) vt_range_open(section_id(number), region);
+    if (region) vt_range_open(section_id(number), region, NULL, 0);
 }
 VT_EXPORTED void kokkosp_stop_profile_section(uint32_t number)
 {

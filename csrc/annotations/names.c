@@ -3,6 +3,9 @@
 #include <string.h>
 #include "annotations.h"
 
+#ifndef VT_VERSION
+#define VT_VERSION "development"
+#endif
 #define LISTS 4096u
 #define BLOCK (64u << 10)
 

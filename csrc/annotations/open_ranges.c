@@ -33,9 +33,9 @@ static struct slot *take(uint32_t hash, uint32_t i, uint32_t from)
     return atomic_compare_exchange_strong(&s->state, &from, TAKEN) ? s : NULL;
 }
 
-void vt_range_open(struct vt_range_id id, uint32_t region)
+void vt_range_open(struct vt_range_id id, uint32_t region, const uint64_t *attributes, unsigned words)
 {
-    const uint64_t range = VT_User_range_start__(region);
+    const uint64_t range = VT_User_range_start_with__(region, attributes, words);
     const uint32_t hash = hash_of(&id);
     for (uint32_t i = 0; i < PROBES && range; i++) {
         struct slot *s = take(hash, i, FREE);

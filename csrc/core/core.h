@@ -31,7 +31,7 @@ enum vt_role {
     /* clang-format on */
     VT_ROLE_FILE_IO_METADATA = 38,
 };
-enum vt_type { VT_TYPE_UINT64 = 4, VT_TYPE_INT32 = 7, VT_TYPE_INT64 = 8, VT_TYPE_STRING = 11 };
+enum vt_type { VT_TYPE_UINT32 = 3, VT_TYPE_UINT64 = 4, VT_TYPE_INT32 = 7, VT_TYPE_INT64 = 8, VT_TYPE_STRING = 11 };
 
 #pragma GCC visibility push(default)
 
@@ -217,9 +217,17 @@ void VT_User_marker__(unsigned int id, const char *text);
    does nothing. */
 void VT_User_push__(uint32_t domain, uint32_t id);
 void VT_User_pop__(uint32_t domain);
+/* The same with attributes: the words of VT_K_ATTRIBUTE records, at most VT_ATTRIBUTE_WORDS. */
+#define VT_ATTRIBUTE_WORDS 6u
+void VT_User_push_with__(uint32_t domain, uint32_t id, const uint64_t *attributes, unsigned words);
 /* Begins or ends a range: a region that need not nest, and that any thread may end. Returns the range; 0: it is not
    recorded. */
 uint64_t VT_User_range_start__(uint32_t id);
+uint64_t VT_User_range_start_with__(uint32_t id, const uint64_t *attributes, unsigned words);
+/* As VT_User_def__ without a place in the source; the first call of a region gives its description, or NULL. */
+unsigned int VT_User_def_about__(const char *name, const char *group, const char *description);
+/* Returns the id of a text, for an attribute; 0: none. */
+uint32_t VT_User_text__(const char *text);
 void VT_User_range_end__(uint64_t range);
 /* Names a thread, by its kernel id, for the trace only. */
 void vt_name_thread(uint32_t thread, const char *name);
@@ -229,6 +237,8 @@ struct vt_location;
 /* Returns a location for what a device does, whose records have times that the caller gives. name: such as "OpenCL[0:1]";
    device: its name; begin: ticks, of which no record is earlier. NULL: nothing is recorded. */
 struct vt_location *vt_stream_new(const char *name, const char *device, uint64_t begin);
+/* Returns the number of its location. */
+uint32_t vt_stream_number(const struct vt_location *stream);
 /* As vt_write, with times (ticks) that do not decrease. One thread at a time uses a stream. */
 void vt_stream_write(struct vt_location *stream, uint64_t *words, unsigned n, uint64_t ticks);
 

@@ -438,7 +438,9 @@ enum vt_lost {
     /* else by time */                                                                                                 \
     X(DATA_SITE, 34, "id:id code:u64 address:u64") /* id of a text: the variable at an address; code: of its module */ \
     X(CALL_TIME, 35, "location:u32 region:id site:id? calls:u64 ticks:u64") /* long calls of a region from a place (a */ \
-    /* text; nil: from others) until now; the last one of location, region and site holds */
+    /* text; nil: from others) until now; the last one of location, region and site holds */                           \
+    X(DEVICE_WIN, 36, "id:id name:text paradigm:u8=OTF2_Paradigm") /* a window as of RMA_WIN, of all locations of the */ \
+    /* process, for copies of devices: a peer in its records is the number of a location */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of CUDA's runtime and driver as regions of the calling thread. Calls that the runtime makes of the driver are part
-   of its own; functions that only tell or select something are not recorded, since programs call them very often. */
+   of its own; functions that only tell or select something are not recorded, since programs call them very often. Those of
+   the runtime are followed all the same, since the first one in a program initializes the driver. */
 #include <stdio.h>
 #include <string.h>
 #include "cudawrap.h"
@@ -13,16 +14,16 @@
 static struct function {
     const char *name; /* CUPTI's, with a version; NULL: not recorded */
     _Atomic uint32_t region; /* 0: not known yet */
-    uint8_t is_command, waits, resets;
+    uint8_t is_command, waits, resets, is_unified; /* is_unified: unified memory is in use */
 } functions[2][MOST];
 
-/* The number of recorded calls of the runtime that the thread is in. */
+/* The number of calls of the runtime that the thread is in. */
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
 /* ---- Times of calls ---- */
 
 static struct entered {
-    _Atomic uint32_t correlation;
+    _Atomic uint32_t correlation, location;
     _Atomic uint64_t time;
 } entered[CALLS];
 
@@ -30,14 +31,17 @@ static void note(uint32_t correlation)
 {
     struct entered *e = &entered[correlation % CALLS];
     atomic_store_explicit(&e->time, vt_device_now(), memory_order_relaxed);
+    atomic_store_explicit(&e->location, vt_location_number(), memory_order_relaxed);
     atomic_store_explicit(&e->correlation, correlation, memory_order_release);
 }
 
-uint64_t vt_cuda_entered(uint32_t correlation)
+struct vt_cuda_enter vt_cuda_entered(uint32_t correlation)
 {
     struct entered *e = &entered[correlation % CALLS];
     const uint32_t is = atomic_load_explicit(&e->correlation, memory_order_acquire);
-    return is == correlation ? atomic_load_explicit(&e->time, memory_order_relaxed) : 0;
+    if (is != correlation) return (struct vt_cuda_enter){0, VT_NO_LOCATION};
+    return (struct vt_cuda_enter){atomic_load_explicit(&e->time, memory_order_relaxed),
+                                  atomic_load_explicit(&e->location, memory_order_relaxed)};
 }
 
 /* ---- Functions ---- */
@@ -58,15 +62,19 @@ void vt_cuda_enable_calls(void *subscriber)
     static const char *const commands[] = {"Launch", "Memcpy", "Memset", "Prefetch", NULL};
     static const char *const wait[] = {"Synchronize", NULL};
     static const char *const no_wait[] = {"Async", "Graph", NULL};
+    static const char *const unified[] = {"Managed", "MemPrefetch", "MemAdvise", NULL};
     static const char *const reset[] = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuCtxDestroy", NULL};
     for (uint32_t domain = VT_CUPTI_DRIVER; domain <= VT_CUPTI_RUNTIME; domain++) {
         for (uint32_t number = 1; number < MOST; number++) {
             const char *name = NULL;
             struct function *f = &functions[domain - VT_CUPTI_DRIVER][number];
             if (vt_cupti.cuptiGetCallbackName(domain, number, &name) != VT_CUPTI_SUCCESS || !name) continue;
-            if (has_one(name, tell)) continue;
+            const int is_hidden = has_one(name, tell);
+            if (is_hidden && domain == VT_CUPTI_DRIVER) continue;
+            if (is_hidden) atomic_store(&f->region, HIDDEN);
             f->is_command = (uint8_t)has_one(name, commands);
             f->waits = (uint8_t)(has_one(name, wait) || (strstr(name, "Memcpy") && !has_one(name, no_wait)));
+            f->is_unified = (uint8_t)has_one(name, unified);
             f->resets = (uint8_t)has_one(name, reset);
             f->name = name;
             vt_cupti.cuptiEnableCallback(1, subscriber, domain, number);
@@ -119,6 +127,7 @@ static void leave(struct function *f, int is_runtime, const struct vt_cupti_call
     *call->data = 0;
     if (is_runtime && depth) depth--;
     if (region) vt_leave(region);
+    if (f->is_unified) vt_cuda_begin_unified();
     if (f->waits && !depth) vt_cuda_flush_sometimes();
 }
 

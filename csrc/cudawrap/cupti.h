@@ -19,6 +19,7 @@ enum vt_cupti_kind {
     VT_CUPTI_DEVICE = 8,
     VT_CUPTI_CONCURRENT_KERNEL = 10,
     VT_CUPTI_MEMCPY2 = 22, /* between devices */
+    VT_CUPTI_UNIFIED = 25, /* unified memory */
 };
 enum vt_cupti_copy_kind {
     VT_CUPTI_HTOD = 1,
@@ -27,6 +28,19 @@ enum vt_cupti_copy_kind {
     VT_CUPTI_ATOH = 4,
     VT_CUPTI_HTOH = 9,
     VT_CUPTI_PTOP = 10,
+};
+
+enum vt_cupti_unified_kind {
+    VT_CUPTI_UNIFIED_HTOD = 1,
+    VT_CUPTI_UNIFIED_DTOH = 2,
+    VT_CUPTI_UNIFIED_CPU_FAULT = 3,
+    VT_CUPTI_UNIFIED_GPU_FAULTS = 4,
+    VT_CUPTI_UNIFIED_DTOD = 8,
+};
+enum { VT_CUPTI_UNIFIED_ALL_DEVICES = 2 };
+
+struct vt_cupti_unified_setting {
+    uint32_t scope, kind, device, enable;
 };
 
 struct vt_cupti_call {
@@ -71,6 +85,13 @@ struct vt_cupti_peer_copy {
     uint32_t device, context, stream;
     uint32_t from[2], to[2];
     uint32_t correlation;
+};
+struct vt_cupti_unified {
+    uint32_t kind, what; /* what: enum vt_cupti_unified_kind */
+    uint64_t value; /* bytes; of GPU_FAULTS: their number; of CPU_FAULT: an address */
+    uint64_t start, end; /* end: not of CPU_FAULT */
+    uint64_t address;
+    uint32_t source, destination; /* devices; of GPU_FAULTS: source; of CPU_FAULT: none */
 };
 struct vt_cupti_set {
     uint32_t kind, value;

@@ -11,7 +11,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define PERIOD 1000u /* ms after which CUPTI's own thread gives a full buffer back */
 
-const struct vt_device_api vt_device_api = {"CUDA", "CUDA", 5 /* OTF2_PARADIGM_CUDA */};
+const struct vt_device_api vt_device_api = {"CUDA", "CUDA", 5 /* OTF2_PARADIGM_CUDA */, "CUDA_WINDOW"};
 
 static _Atomic int records;
 
@@ -24,10 +24,11 @@ static void end(void)
 {
     if (!vt_cuda_records() || vt_has_ended()) return;
     vt_cuda_flush(1);
+    vt_cuda_end_streams();
     vt_cuda_tell_losses();
 }
 
-static const char *text_of(int result)
+const char *vt_cuda_text_of(int result)
 {
     const char *text = NULL;
     if (result == VT_CUPTI_MULTIPLE_SUBSCRIBERS) return "another tool uses CUPTI, and keeps it";
@@ -42,7 +43,7 @@ static int enable(void)
     for (size_t i = 0; i < sizeof others / sizeof *others && result == VT_CUPTI_SUCCESS; i++) {
         const int other = vt_cupti.cuptiActivityEnable(others[i]);
         if (other != VT_CUPTI_SUCCESS)
-            vt_warn_left_out("library", "CUPTI does not record some activities of CUDA: %s", text_of(other));
+            vt_warn_left_out("library", "CUPTI does not record some activities of CUDA: %s", vt_cuda_text_of(other));
     }
     return result;
 }
@@ -57,7 +58,7 @@ static const char *begin(void)
     int result = vt_cupti.cuptiGetVersion(&version);
     if (result == VT_CUPTI_SUCCESS && version < VT_CUPTI_OLDEST) return "CUPTI is older than 11.8";
     if (result == VT_CUPTI_SUCCESS) result = vt_cupti.cuptiSubscribe(&subscriber, (void *)vt_cuda_called, NULL);
-    if (result != VT_CUPTI_SUCCESS) return text_of(result);
+    if (result != VT_CUPTI_SUCCESS) return vt_cuda_text_of(result);
     vt_device_clock_start();
     vt_cuda_begin = vt_ticks();
     vt_cuda_clock_ask();
@@ -67,7 +68,7 @@ static const char *begin(void)
     if (result != VT_CUPTI_SUCCESS) {
         atomic_store(&records, 0);
         vt_cupti.cuptiUnsubscribe(subscriber);
-        return text_of(result);
+        return vt_cuda_text_of(result);
     }
     vt_cupti.cuptiActivityFlushPeriod(PERIOD);
     vt_cuda_enable_calls(subscriber);

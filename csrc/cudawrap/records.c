@@ -55,12 +55,13 @@ static enum vt_device_action copy_action(uint8_t copy)
 /* Records an activity. The correlation, the same as of its call, is its number. It does not begin before the call. */
 static void record(struct vt_device_queue *q, struct vt_device_activity a)
 {
-    const uint64_t entered = vt_cuda_entered((uint32_t)a.number);
+    const struct vt_cuda_enter entered = vt_cuda_entered((uint32_t)a.number);
     if (!q || !a.region) return;
-    if (entered) {
-        vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(entered - a.start), INT64_MAX / 2, vt_device_now(), 0);
-        a.queued = entered - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
+    if (entered.time) {
+        vt_device_clock_bounds(&vt_cuda_clock, (int64_t)(entered.time - a.start), INT64_MAX / 2, vt_device_now(), 0);
+        a.queued = entered.time - (uint64_t)vt_device_clock_offset(&vt_cuda_clock);
     }
+    a.host = entered.location;
     vt_device_record(q, &a);
 }
 
@@ -71,6 +72,7 @@ static void record_kernel(const struct vt_cupti_kernel *k)
                .number = k->correlation,
                .start = k->start,
                .end = k->end,
+               .action = VT_DEVICE_KERNEL,
                .region = vt_device_activity_region(VT_DEVICE_KERNEL, k->name ? k->name : "unnamed kernel")});
 }
 
@@ -81,13 +83,16 @@ static void record_copy(const struct vt_cupti_copy *c, enum vt_device_action act
                                        .bytes = c->bytes,
                                        .start = c->start,
                                        .end = c->end,
+                                       .action = action,
                                        .region = vt_device_activity_region(action, NULL)});
 }
 
-/* Copies and sets have the same layout up to the stream. */
+/* Copies and sets have the same layout up to the stream, and records of unified memory have the same times. */
 _Static_assert(offsetof(struct vt_cupti_set, bytes) == offsetof(struct vt_cupti_copy, bytes) &&
                    offsetof(struct vt_cupti_set, correlation) == offsetof(struct vt_cupti_copy, correlation) &&
-                   offsetof(struct vt_cupti_peer_copy, stream) == offsetof(struct vt_cupti_copy, stream),
+                   offsetof(struct vt_cupti_peer_copy, stream) == offsetof(struct vt_cupti_copy, stream) &&
+                   offsetof(struct vt_cupti_unified, start) == offsetof(struct vt_cupti_copy, start) &&
+                   offsetof(struct vt_cupti_unified, end) == offsetof(struct vt_cupti_copy, end),
                "layouts of copies and sets differ");
 
 static void record_one(const void *r)
@@ -100,6 +105,7 @@ static void record_one(const void *r)
         record_copy(c, VT_DEVICE_BETWEEN, ((const struct vt_cupti_peer_copy *)r)->correlation);
         break;
     case VT_CUPTI_MEMSET: record_copy(c, VT_DEVICE_FILL, c->correlation); break;
+    case VT_CUPTI_UNIFIED: vt_cuda_record_unified(r); break;
     }
 }
 
@@ -143,6 +149,7 @@ static size_t size_of(uint32_t kind)
     case VT_CUPTI_MEMCPY: return sizeof(struct vt_cupti_copy);
     case VT_CUPTI_MEMCPY2: return sizeof(struct vt_cupti_peer_copy);
     case VT_CUPTI_MEMSET: return sizeof(struct vt_cupti_set);
+    case VT_CUPTI_UNIFIED: return sizeof(struct vt_cupti_unified);
     default: return 0;
     }
 }
@@ -158,8 +165,10 @@ static int take(const void *r, struct timed *into)
     }
     const struct vt_cupti_kernel *k = r;
     const struct vt_cupti_copy *c = r;
+    const struct vt_cupti_unified *u = r;
     const int is_kernel = kind == VT_CUPTI_CONCURRENT_KERNEL;
-    const uint64_t start = is_kernel ? k->start : c->start, end = is_kernel ? k->end : c->end;
+    const int is_moment = kind == VT_CUPTI_UNIFIED && u->what == VT_CUPTI_UNIFIED_CPU_FAULT;
+    const uint64_t start = is_kernel ? k->start : c->start, end = is_kernel ? k->end : is_moment ? start : c->end;
     *into = (struct timed){start, r};
     if (start && end >= start && atomic_load(&is_related)) return 1;
     atomic_fetch_add(&without_times, 1);
@@ -181,5 +190,12 @@ void vt_cuda_read(uint8_t *buffer, size_t valid)
         n = 0;
     }
     record_found(n);
+    vt_device_unlock(&lock);
+}
+
+void vt_cuda_end_streams(void)
+{
+    vt_device_lock(&lock);
+    vt_cuda_end_queues();
     vt_device_unlock(&lock);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "cudawrap.h"
 
-#define DEVICES 64u
 #define STREAMS 256u /* of a process */
 
 struct stream {
@@ -18,18 +17,18 @@ struct vt_device_clock vt_cuda_clock;
 uint64_t vt_cuda_begin;
 static struct stream *streams;
 static unsigned count;
-static char names[DEVICES][96];
+static char names[VT_CUDA_DEVICES][96];
 
 /* With the number, since a machine has several devices of one name. */
 void vt_cuda_name_device(uint32_t device, const char *name)
 {
-    if (device < DEVICES && !*names[device])
+    if (device < VT_CUDA_DEVICES && !*names[device])
         snprintf(names[device], sizeof *names, "CUDA %u%s%s", device, name ? " " : "", name ? name : "");
 }
 
 static const char *name_of(uint32_t device)
 {
-    if (device >= DEVICES) return "further devices of CUDA";
+    if (device >= VT_CUDA_DEVICES) return "further devices of CUDA";
     vt_cuda_name_device(device, NULL);
     return names[device];
 }
@@ -57,7 +56,11 @@ static struct stream *add(uint32_t device, uint32_t context, uint32_t number)
     s->context = context;
     s->number = number;
     struct vt_device_queue *q = &s->queue;
-    if (number == UINT32_MAX) snprintf(q->name, sizeof q->name, "%s[%u:others]", vt_device_api.name, device);
+    const char *what = number == VT_CUDA_OTHERS       ? "others"
+                       : number == VT_CUDA_MIGRATIONS ? "unified memory"
+                       : number == VT_CUDA_FAULTS     ? "page faults"
+                                                      : NULL;
+    if (what) snprintf(q->name, sizeof q->name, "%s[%u:%s]", vt_device_api.name, device, what);
     else {
         const int used = snprintf(q->name, sizeof q->name, "%s[%u:%u]", vt_device_api.name, device, number);
         if (is_in_use(device, number)) snprintf(q->name + used, sizeof q->name - (size_t)used, " context %u", context);
@@ -75,9 +78,14 @@ struct vt_device_queue *vt_cuda_stream(uint32_t device, uint32_t context, uint32
 {
     struct stream *s = find(device, context, stream);
     if (!s && count >= STREAMS) {
-        context = stream = UINT32_MAX;
+        context = stream = VT_CUDA_OTHERS;
         s = find(device, context, stream);
     }
     if (!s) s = add(device, context, stream);
     return s ? &s->queue : NULL;
+}
+
+void vt_cuda_end_queues(void)
+{
+    for (struct stream *s = streams; s; s = s->next) vt_device_end(&s->queue);
 }

@@ -19,6 +19,7 @@ struct vt_device_api {
     const char *name; /* begins the names of streams: "OpenCL" */
     const char *group; /* in a filter: "OPENCL" */
     uint8_t paradigm; /* OTF2's */
+    const char *window; /* Score-P's name of the window of its copies */
 };
 extern const struct vt_device_api vt_device_api;
 
@@ -64,6 +65,9 @@ enum vt_device_action {
     VT_DEVICE_MAP,
     VT_DEVICE_UNMAP,
     VT_DEVICE_MIGRATE,
+    VT_DEVICE_MIGRATE_TO_DEVICE,
+    VT_DEVICE_MIGRATE_TO_HOST,
+    VT_DEVICE_MIGRATE_BETWEEN,
     VT_DEVICE_ACTIONS
 };
 
@@ -88,6 +92,11 @@ enum vt_device_attribute {
     VT_DEVICE_BLOCKING,
     VT_DEVICE_ATTRIBUTES
 };
+/* Defines a counter of whole numbers that add up. Returns its id; 0: none. */
+uint32_t vt_device_counter(const char *name);
+/* Returns the window of copies, defined at its first use; 0: none. Of two threads that define one at one time, each has
+   its own. */
+uint32_t vt_device_window(void);
 /* Returns the id of an attribute; 0: none. */
 uint32_t vt_device_attribute(enum vt_device_attribute which);
 /* Enters the call of a function that enqueues the command of a number. */
@@ -106,6 +115,7 @@ struct vt_device_queue {
     struct vt_device_lane {
         struct vt_location *stream;
         uint64_t end, ticks; /* of the newest activity, by the device's clock and in ticks */
+        uint32_t window; /* of its copies; 0: there was none yet */
     } lanes[VT_DEVICE_LANES];
 };
 
@@ -115,9 +125,15 @@ struct vt_device_activity {
     uint64_t queued, submitted; /* 0: unknown */
     uint64_t start, end;
     uint32_t region;
+    enum vt_device_action action;
+    uint32_t host; /* number of the location whose call asks for the activity; VT_NO_LOCATION: none */
 };
 /* Records an activity on a lane of the queue, which one thread at a time uses. */
 void vt_device_record(struct vt_device_queue *queue, const struct vt_device_activity *a);
+/* Records a counter's value at a time of the device, on the first lane of the queue. */
+void vt_device_count(struct vt_device_queue *queue, uint32_t counter, uint64_t value, uint64_t time);
+/* Ends the use of the queue's lanes at the program's end. */
+void vt_device_end(struct vt_device_queue *queue);
 
 #pragma GCC visibility pop
 

@@ -66,9 +66,34 @@ uint32_t vt_device_activity_region(enum vt_device_action action, const char *nam
         [VT_DEVICE_MAP] = {.name = "map"},
         [VT_DEVICE_UNMAP] = {.name = "unmap"},
         [VT_DEVICE_MIGRATE] = {.name = "migrate"},
+        [VT_DEVICE_MIGRATE_TO_DEVICE] = {.name = "migrate to device"},
+        [VT_DEVICE_MIGRATE_TO_HOST] = {.name = "migrate to host"},
+        [VT_DEVICE_MIGRATE_BETWEEN] = {.name = "migrate between devices"},
     };
     if (action == VT_DEVICE_KERNEL) return kernel_region(name);
     return action == VT_DEVICE_NOTHING ? 0 : take(&copies[action], ROLE_DATA_TRANSFER);
+}
+
+uint32_t vt_device_counter(const char *name)
+{
+    const uint32_t id = (uint32_t)vt_new_id(VT_ID_METRIC);
+    if (!id) return 0;
+    return vt_define(VT_D_METRIC, vt_number(id), vt_string(name), vt_string("#"), vt_string("u"), vt_string("a"),
+                     vt_bool(0))
+               ? id
+               : 0;
+}
+
+uint32_t vt_device_window(void)
+{
+    static _Atomic uint32_t known;
+    uint32_t window = atomic_load(&known);
+    if (window || !(window = (uint32_t)vt_new_id(VT_ID_RMA_WIN))) return window;
+    if (!vt_define(VT_D_DEVICE_WIN, vt_number(window), vt_string(vt_device_api.window),
+                   vt_number(vt_device_api.paradigm)))
+        return 0;
+    atomic_store(&known, window);
+    return window;
 }
 
 uint32_t vt_device_attribute(enum vt_device_attribute which)

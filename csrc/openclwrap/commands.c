@@ -13,7 +13,8 @@ struct vt_cl_command {
     struct vt_cl_command *next;
     cl_event event;
     uint64_t number, bytes, enter, leave; /* enter, leave: CLOCK_MONOTONIC */
-    uint32_t region;
+    uint32_t region, host; /* host: number of the location of the call */
+    enum vt_device_action action;
     int is_done; /* read already */
 };
 
@@ -86,7 +87,7 @@ static uint32_t region_of(enum vt_device_action action, cl_kernel kernel)
 cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function, cl_command_queue queue,
                       enum vt_device_action action, cl_kernel kernel, uint64_t bytes, int blocks)
 {
-    static _Atomic uint64_t numbers;
+    static _Atomic uint64_t numbers = 1ull << 32; /* CUDA's have 32 bits: a process may use both */
     memset(call, 0, sizeof *call);
     call->region = vt_cl_function_region(function);
     call->queue = call->region ? vt_cl_queue_of(queue) : NULL;
@@ -97,6 +98,8 @@ cl_event *vt_cl_begin(struct vt_cl_call *call, struct vt_device_named *function,
         return NULL;
     }
     c->region = region;
+    c->action = action;
+    c->host = vt_location_number();
     c->bytes = bytes;
     c->number = atomic_fetch_add(&numbers, 1) + 1;
     if (blocks) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_device_attribute(VT_DEVICE_BLOCKING)), 1);
@@ -163,6 +166,8 @@ static int read_times(struct vt_cl_queue *q, struct vt_cl_command *c, struct vt_
                                      .submitted = t[1],
                                      .start = t[2],
                                      .end = t[3],
+                                     .action = c->action,
+                                     .host = c->host,
                                      .region = known && t[2] && t[3] >= t[2] ? c->region : 0};
     VT_NEXT_AS(cl_event_function, clReleaseEvent)(c->event);
     if (!a->region) atomic_fetch_add(&q->failed, 1);
@@ -220,4 +225,11 @@ void vt_cl_read(struct vt_cl_queue *q, int all, uint64_t ended)
 void vt_cl_read_all(void)
 {
     for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) vt_cl_read(q, 1, 0);
+}
+
+void vt_cl_end_queue(struct vt_cl_queue *q)
+{
+    if (vt_shares_memory() || vt_has_ended() || atomic_exchange(&q->reads, 1)) return;
+    vt_device_end(&q->streams);
+    atomic_store(&q->reads, 0);
 }

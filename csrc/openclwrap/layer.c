@@ -6,7 +6,7 @@
 
 enum { CL_LAYER_API_VERSION = 0x4240, CL_LAYER_NAME = 0x4241, CL_LAYER_API_VERSION_100 = 100 };
 
-const struct vt_device_api vt_device_api = {"OpenCL", "OPENCL", 19 /* OTF2_PARADIGM_OPENCL */};
+const struct vt_device_api vt_device_api = {"OpenCL", "OPENCL", 19 /* OTF2_PARADIGM_OPENCL */, "OPENCL_WINDOW"};
 vt_cl_function *vt_cl_next[VT_CL_TABLE];
 
 int vt_cl_records(void)

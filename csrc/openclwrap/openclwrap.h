@@ -146,6 +146,8 @@ void vt_cl_end(struct vt_cl_call *call, cl_int result, cl_event *event, int has_
    ended: CLOCK_MONOTONIC at which all commands had ended whose calls had returned; 0: unknown. */
 void vt_cl_read(struct vt_cl_queue *queue, int all, uint64_t ended);
 void vt_cl_read_all(void);
+/* Ends the streams of a queue at the program's end. */
+void vt_cl_end_queue(struct vt_cl_queue *queue);
 /* Returns 1 if no command of a queue is left to read. */
 int vt_cl_is_idle(struct vt_cl_queue *queue);
 /* Returns the number of commands whose times are not known: they have not finished, or failed. */

@@ -65,7 +65,10 @@ static void end(void)
 {
     vt_cl_read_all();
     uint64_t left = 0;
-    for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) left += vt_cl_unfinished(q);
+    for (struct vt_cl_queue *q = atomic_load(&vt_cl_queues); q; q = q->next) {
+        vt_cl_end_queue(q);
+        left += vt_cl_unfinished(q);
+    }
     if (left)
         vt_warn_left_out("library", "OpenCL commands that had not finished at the program's end: %llu",
                          (unsigned long long)left);

@@ -33,6 +33,23 @@ VT_EXPORT const char *vt_readback_event(uint32_t number) { return number < VT_RE
 
 /* ---- Rows ---- */
 
+/* The part of OTF2's union that a value of a type uses; the rest may be anything. */
+static uint64_t used(uint8_t type, uint64_t value)
+{
+    switch (type) {
+    case VT_OTF2_TYPE_UINT64:
+    case VT_OTF2_TYPE_INT64:
+    case VT_OTF2_TYPE_DOUBLE:
+    case VT_OTF2_TYPE_LOCATION: return value;
+    case VT_OTF2_TYPE_UINT8: return (uint8_t)value;
+    case VT_OTF2_TYPE_UINT16: return (uint16_t)value;
+    case VT_OTF2_TYPE_INT8: return (uint64_t)(int8_t)value;
+    case VT_OTF2_TYPE_INT16: return (uint64_t)(int16_t)value;
+    case VT_OTF2_TYPE_INT32: return (uint64_t)(int32_t)value;
+    default: return (uint32_t)value;
+    }
+}
+
 static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, const OTF2_AttributeList *list)
 {
     uint32_t n = otf2.attributes(list);
@@ -47,7 +64,7 @@ static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, co
         if (otf2.attribute(list, i, &id, &type, &value)) continue;
         if (!b->want_attributes && id + UINT64_C(1) != b->calls_attribute) continue;
         b->attributes[b->nattributes++] =
-            (struct vt_read_attribute){(uint32_t)b->count - 1, id, NONE, NONE, 0, type, value};
+            (struct vt_read_attribute){(uint32_t)b->count - 1, id, NONE, NONE, 0, type, used(type, value)};
     }
     return VT_OTF2_CALLBACK_SUCCESS;
 }

@@ -61,6 +61,7 @@ struct vt_otf2_locking {
     X(TYPE_FLOAT, 9)                                                                                                   \
     X(TYPE_DOUBLE, 10)                                                                                                 \
     X(TYPE_STRING, 11)                                                                                                 \
+    X(TYPE_LOCATION, 13)                                                                                               \
     X(TYPE_REGION, 14)                                                                                                 \
     X(TYPE_COMM, 17)                                                                                                   \
     X(TYPE_RMA_WIN, 19)                                                                                                \

@@ -27,6 +27,13 @@ static int group_sync(struct pass *p, uint64_t t, uint32_t win, const uint64_t *
     return group == VT_UNMAPPED ? VT_OK : WRITE(p, RmaGroupSync, t, (uint32_t)w[0], win, group);
 }
 
+/* The rank of a peer. A thread without events is no location of the archive: its process's first one stands for it. */
+static uint32_t rank_of(const struct vt_maps *m, uint32_t offset, uint32_t peer)
+{
+    if (offset != VT_UNMAPPED) return shifted(peer, offset);
+    return peer < m->nlocation_ranks && m->location_ranks[peer] != VT_UNMAPPED ? m->location_ranks[peer] : 0;
+}
+
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
     const enum rma_kind kind = (enum rma_kind)VT_KIND(what);
@@ -36,7 +43,8 @@ int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     const uint32_t offset = p->maps->window_peer_offset[VT_ID(what)];
     /* Of most records the first word is a peer, and above it a type. */
     const int has_word = vt_record_words[kind] > 1;
-    const uint32_t peer = has_word ? shifted((uint32_t)w[0], offset) : 0, type = has_word ? (uint32_t)(w[0] >> 32) : 0;
+    const uint32_t peer = has_word ? rank_of(p->maps, offset, (uint32_t)w[0]) : 0,
+                   type = has_word ? (uint32_t)(w[0] >> 32) : 0;
     switch (kind) {
     case VT_K_RMA_COLL_BEGIN: return WRITE(p, RmaCollectiveBegin, t);
     case VT_K_RMA_WIN_CREATE: return WRITE(p, RmaWinCreate, t, win);

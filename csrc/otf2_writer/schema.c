@@ -65,13 +65,14 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define MAPS(F, S)                                                                                                     \
     F(S, function_offsets) F(S, function_regions) F(S, addresses) F(S, address_regions) F(S, regions)                  \
     F(S, user_regions) F(S, comms) F(S, comm_peer_offset) F(S, comm_ranks) F(S, metrics) F(S, metric_types)            \
-    F(S, metric_sizes) F(S, windows) F(S, window_peer_offset) F(S, rank_groups) F(S, files) F(S, handles)              \
+    F(S, metric_sizes) F(S, windows) F(S, window_peer_offset) F(S, location_ranks) F(S, rank_groups) F(S, files)       \
+    F(S, handles)                                                                                                      \
     F(S, strings) F(S, teams) F(S, team_first) F(S, team_members) F(S, team_joined) F(S, attributes)                   \
     F(S, attribute_types) F(S, user_comms) F(S, user_peers) F(S, knot_ticks) F(S, knot_ns) F(S, shift_ns)              \
     F(S, shifts) F(S, nfunctions) F(S, naddresses) F(S, nregions) F(S, ncomms) F(S, nmetrics) F(S, nwindows)           \
     F(S, nrank_groups) F(S, nfiles) F(S, nhandles) F(S, nstrings) F(S, nattributes) F(S, nmetric_sizes)                \
     F(S, nuser_comms) F(S, nuser_peers) F(S, ncomm_ranks) F(S, nknots) F(S, nteams) F(S, nteam_members)                \
-    F(S, nshifts) F(S, unknown_region) F(S, heap_attributes) F(S, thread_comm) F(S, is_forked)
+    F(S, nshifts) F(S, nlocation_ranks) F(S, unknown_region) F(S, heap_attributes) F(S, thread_comm) F(S, is_forked)
 #define TRANSCODED(F, S)                                                                                               \
     F(S, counts) F(S, first_ns) F(S, last_ns) F(S, events) F(S, lost) F(S, clamped) F(S, unmapped) F(S, closed)        \
     F(S, stray_leaves) F(S, flush_ns) F(S, off_ns) F(S, flushes) F(S, limit_ns) F(S, limit_why) F(S, limit_classes)    \

@@ -89,7 +89,9 @@ struct vt_maps {
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
     const uint8_t *metric_sizes; /* by local id of a group of metrics: number of metrics; 0: not a group */
-    const uint32_t *windows, *window_peer_offset; /* by local id, as for communicators */
+    const uint32_t *windows, *window_peer_offset; /* by local id, as for communicators; offset VT_UNMAPPED: a peer is */
+    /* the number of a location */
+    const uint32_t *location_ranks; /* by number of a location: its rank in the windows of devices */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
     const uint32_t *strings; /* by local id: ids of OTF2's strings */
     const uint32_t *teams, *team_first; /* by local id; first member of each */
@@ -103,7 +105,7 @@ struct vt_maps {
     const uint64_t *shift_ns, *shifts; /* from shift_ns on the clock is put forward by shifts; ascending; may be none */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
         nattributes, nmetric_sizes;
-    uint64_t nuser_comms, nuser_peers, ncomm_ranks, nknots, nteams, nteam_members, nshifts;
+    uint64_t nuser_comms, nuser_peers, ncomm_ranks, nknots, nteams, nteam_members, nshifts, nlocation_ranks;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */

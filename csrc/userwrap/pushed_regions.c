@@ -22,21 +22,37 @@ static __attribute__((noinline)) struct pushed *first_push(void)
     return l ? pushed_of(l) : NULL;
 }
 
-VT_PUBLIC void VT_User_push__(uint32_t domain, uint32_t id)
+/* Returns the region to enter; 0: none. */
+static inline __attribute__((always_inline)) uint32_t pushed(uint32_t domain, uint32_t id)
 {
     struct vt_location *l = vt_own_location;
     struct pushed *p = VT_LIKELY(l && pushed_of(l)) ? pushed_of(l) : first_push();
-    if (VT_UNLIKELY(!p)) return;
+    if (VT_UNLIKELY(!p)) return 0;
     const uint32_t depth = p->depth++; /* a signal handler pops what it pushes */
     if (VT_UNLIKELY(depth >= MOST)) {
         vt_warn_left_out("user", "more than %u annotated regions inside each other: deeper ones are not recorded",
                          MOST);
-        return;
+        return 0;
     }
     p->open[depth].domain = domain;
     p->open[depth].id = id;
-    const uint32_t region = vt_user_begins(id);
+    return vt_user_begins(id);
+}
+
+VT_PUBLIC void VT_User_push__(uint32_t domain, uint32_t id)
+{
+    const uint32_t region = pushed(domain, id);
     if (VT_LIKELY(region)) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
+}
+
+VT_PUBLIC void VT_User_push_with__(uint32_t domain, uint32_t id, const uint64_t *attributes, unsigned words)
+{
+    uint64_t all[VT_ATTRIBUTE_WORDS + 1];
+    const uint32_t region = pushed(domain, id);
+    if (!region) return;
+    memcpy(all, attributes, words * sizeof *all);
+    all[words] = VT_HEAD(VT_K_ENTER, 0, region);
+    vt_write(all, words + 1);
 }
 
 VT_PUBLIC void VT_User_pop__(uint32_t domain)

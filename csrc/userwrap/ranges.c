@@ -4,6 +4,7 @@
    locations without a thread.
    A lane's state says who may write to its location: FREE, TAKEN by a thread that is writing, else the open range. The
    exchanges to and from TAKEN are sequentially consistent, so one thread sees all records of the one before. */
+#include <string.h>
 #include "userwrap.h"
 
 #define LANES 1024u /* as many ranges may be open at one time; the lower bits of a range's number */
@@ -18,11 +19,10 @@ struct lane {
 
 static void *lanes; /* LANES of struct lane, once there is a range */
 
-static void record(struct vt_location *l, enum vt_kind kind, uint32_t region)
+static void record(struct vt_location *l, const uint64_t *words, unsigned n)
 {
-    const uint64_t word = VT_HEAD(kind, 0, region);
     vt_busy_begin(l);
-    vt_put(l, &word, 1, vt_now());
+    vt_put(l, words, n, vt_now());
     vt_busy_end(l);
 }
 
@@ -49,8 +49,11 @@ static struct lane *take(void)
     return NULL;
 }
 
-VT_PUBLIC uint64_t VT_User_range_start__(uint32_t id)
+VT_PUBLIC uint64_t VT_User_range_start__(uint32_t id) { return VT_User_range_start_with__(id, NULL, 0); }
+
+VT_PUBLIC uint64_t VT_User_range_start_with__(uint32_t id, const uint64_t *attributes, unsigned words)
 {
+    uint64_t all[VT_ATTRIBUTE_WORDS + 1];
     if (!vt_location_to_record(1) || vt_shares_memory()) return 0;
     const uint32_t region = region_of(id);
     struct lane *lane = region ? take() : NULL;
@@ -60,7 +63,9 @@ VT_PUBLIC uint64_t VT_User_range_start__(uint32_t id)
         atomic_store(&lane->state, FREE);
         return 0;
     }
-    record(lane->location, VT_K_ENTER, lane->region = region);
+    if (words) memcpy(all, attributes, words * sizeof *all);
+    all[words] = VT_HEAD(VT_K_ENTER, 0, lane->region = region);
+    record(lane->location, all, words + 1);
     const uint64_t range = ++lane->generation * LANES + (uint64_t)(lane - (struct lane *)lanes);
     atomic_store(&lane->state, range);
     return range;
@@ -74,6 +79,7 @@ VT_PUBLIC void VT_User_range_end__(uint64_t range)
     uint64_t is = range;
     if (!atomic_compare_exchange_strong(&lane->state, &is, TAKEN)) return;
     /* a forked child does not end its parent's ranges */
-    if (lane->location->in_use) record(lane->location, VT_K_LEAVE, lane->region);
+    const uint64_t word = VT_HEAD(VT_K_LEAVE, 0, lane->region);
+    if (lane->location->in_use) record(lane->location, &word, 1);
     atomic_store(&lane->state, FREE);
 }

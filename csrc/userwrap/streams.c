@@ -7,6 +7,8 @@ VT_PUBLIC struct vt_location *vt_stream_new(const char *name, const char *device
     return vt_location_to_record(0) && !vt_shares_memory() ? vt_location_new_stream(name, device, begin) : NULL;
 }
 
+VT_PUBLIC uint32_t vt_stream_number(const struct vt_location *stream) { return stream->number; }
+
 VT_PUBLIC void vt_stream_write(struct vt_location *stream, uint64_t *words, unsigned n, uint64_t ticks)
 {
     if (!stream->in_use || !vt_location_to_record(0) || vt_shares_memory()) return;

@@ -48,7 +48,9 @@ static uint32_t define_in_group(const struct vt_user_key *key)
     if (!limit) return VT_USER_HIDDEN;
     uint32_t id =
         key->code ? vt_define_region_at(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->code)
-                  : vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
+        : key->description
+            ? vt_define_region_about(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, key->description)
+            : vt_define_region(key->text[0], VT_PARADIGM_USER, VT_ROLE_FUNCTION, file, file ? key->number : 0);
     if (id && group && *group) vt_user_join(VT_D_REGION, id, group);
     return vt_user_limited(id, limit);
 }
@@ -57,6 +59,12 @@ VT_PUBLIC unsigned int VT_User_def__(const char *name, const char *group, const 
 {
     const struct vt_user_key key = {
         .kind = VT_USER_DEFINED, .number = line > 0 ? (uint32_t)line : 0, .text = {name, group, file}};
+    return name ? vt_user_id(&key, define_in_group) : 0;
+}
+
+VT_PUBLIC unsigned int VT_User_def_about__(const char *name, const char *group, const char *description)
+{
+    const struct vt_user_key key = {.kind = VT_USER_DEFINED, .text = {name, group}, .description = description};
     return name ? vt_user_id(&key, define_in_group) : 0;
 }
 

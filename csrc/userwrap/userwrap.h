@@ -73,6 +73,7 @@ struct vt_user_key {
     const char *file; /* used by define only, as the next two; not part of the identity */
     uint32_t line;
     uintptr_t code; /* if not 0, replaces file and line */
+    const char *description; /* NULL: none; used by define only */
 };
 
 /* Returns the id of a name; 0 if it cannot be defined. The first call for a name calls define. Takes no lock and calls

@@ -166,6 +166,8 @@ static uint32_t text_id(const char *text)
     return strnlen(text, 1024) < 1024 ? vt_user_id(&key, define_plain) : define_plain(&key);
 }
 
+VT_PUBLIC uint32_t VT_User_text__(const char *text) { return text_id(text); }
+
 VT_PUBLIC void VT_User_marker__(unsigned int id, const char *text)
 {
     if (!id || !text || !vt_is_on()) return;

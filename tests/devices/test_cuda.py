@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import vtrace as package
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.readers.devices import calls, seen, streams
+from support.readers.devices import calls, one_sided, seen, streams
 from support.tools import ROOT, Done, call
 
 VERSIONS = {"libcupti.so.11.8": 18, "libcupti.so.12": 28, "libcupti.so.13": 130500}
@@ -84,6 +85,39 @@ def test_order(build: Builder, tmp_path: Path, library: str) -> None:
     assert trace.creators == {trace.locations[stream].process: trace.locations[0].process}
 
 
+def test_copies_are_one_sided(build: Builder, tmp_path: Path) -> None:
+    """A copy to the device is a Get of the stream from the thread whose call asks for the copy, one to the host a Put,
+    one within the device a Get from the stream. Reports count none as MPI's, and the bytes once."""
+    trace, _ = recorded(tmp_path, program(build), "threads", "4")
+    lanes = streams(trace)
+    assert {window.name for window in trace.windows.values()} == {"CUDA_WINDOW"}
+    hosts = set()
+    for stream in lanes:
+        copies = one_sided(trace, stream)
+        host = copies[0][1]
+        assert copies == [("RmaGet", host, 4096), ("RmaGet", stream, 2048), ("RmaPut", host, 1024)] * 10
+        numbers = {one.values["DEVICE_COMMAND"] for one in calls(trace)[stream]}
+        assert numbers == {one.values["DEVICE_COMMAND"] for one in calls(trace)[host] if "DEVICE_COMMAND" in one.values}
+        hosts.add(host)
+    assert len(hosts) == 4
+    found = json.loads(vtrace(tmp_path, "summary", "run", "--json", "--ranks", "helpers").stdout)
+    assert not found["rma"]
+    assert sum(device["bytes"] for device in found["devices"]) == 40 * (4096 + 2048 + 1024 + 512)
+
+
+def test_a_part(build: Builder, tmp_path: Path) -> None:
+    """A part of the archive has the copies that begin there; the end of an earlier one is no event of MPI."""
+    whole, _ = recorded(tmp_path, program(build), "order", "4")
+    (stream,) = streams(whole)
+    copy = [one for one in calls(whole)[stream] if one.name == "copy to host"][1]
+    middle = ((copy.begin + copy.end) // 2 - whole.offset) / whole.resolution
+    vtrace(tmp_path, "cut", "run", "--from", f"{middle:.9f}s", "-o", "part")
+    assert "left out (cut): events of library on 1 location" in vtrace(tmp_path, "summary", "part").stdout
+    trace = check(tmp_path / "part.trace", complete=False)
+    kinds = ("RmaPut", "RmaGet", "RmaOpCompleteBlocking")
+    assert [trace.kinds()[kind] for kind in kinds] == [2, 4, 6]
+
+
 def test_graphs(build: Builder, tmp_path: Path) -> None:
     """The kernels of a graph have the number of the call that launches it. Those that overlap are on lanes."""
     trace, _ = recorded(tmp_path, program(build), "graph", "4")
@@ -97,6 +131,34 @@ def test_graphs(build: Builder, tmp_path: Path) -> None:
     }  # fmt: skip
     for lane in lanes:
         assert all(one.end <= other.begin for one, other in zip(found[lane], found[lane][1:], strict=False))
+
+
+@pytest.mark.parametrize("library", VERSIONS)
+def test_unified_memory(build: Builder, tmp_path: Path, library: str) -> None:
+    """Pages that migrate, with bytes, are activities of the device; faults are counters. Both are recorded from the
+    first allocation of such memory on."""
+    trace, _ = recorded(tmp_path, program(build, library), "unified", "10")
+    found, lanes = calls(trace), {name: stream for stream, name in streams(trace).items()}
+    to_device, to_host, between = (f"migrate {where}" for where in ("to device", "to host", "between devices"))
+    assert seen(found[lanes["CUDA[0:unified memory]"]]) == [(to_device, 65536), (to_host, 4096)] * 10
+    assert seen(found[lanes["CUDA[1:unified memory]"]]) == [(between, 8192)] * 10
+    assert seen(found[lanes["CUDA[0:7]"]]) == [(SCALE, None)] * 11
+    table = json.loads(vtrace(tmp_path, "summary", "run", "--json", "--ranks", "helpers").stdout)
+    counters = {row["counter"]: row["total"] for row in table["counters"] if "page faults" in row["counter"]}
+    assert counters == {"GPU page faults": 50, "CPU page faults": 10}
+    assert {row["device"].rpartition(": ")[2]: row["bytes"] for row in table["devices"]} == {
+        "CUDA 0 Imaginary 100": 10 * (65536 + 4096), "CUDA 1 Imaginary 100": 10 * 8192,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("env", [{"FAKE_NO_UNIFIED": "yes"}, {"FAKE_NO_KIND": "25"}])
+def test_unified_memory_that_cupti_refuses(build: Builder, tmp_path: Path, env: dict[str, str]) -> None:
+    """Told in one line, and only to programs that use such memory."""
+    trace, done = recorded(tmp_path, program(build), "unified", "2", complete=False, **env)
+    assert done.stderr.count("vtrace: CUPTI does not record unified memory of CUDA: CUPTI_ERROR_FAKE\n") == 1
+    assert [*streams(trace).values()] == ["CUDA[0:7]"]
+    without = vtrace(tmp_path, "run", "--devices", "-o", "other", program(build), "order", "2", check=False, env=env)
+    assert "unified memory" not in without.stderr
 
 
 def test_devices(build: Builder, tmp_path: Path) -> None:
@@ -317,6 +379,7 @@ def test_anonymised(build: Builder, tmp_path: Path) -> None:
     names = {row["activity"] for row in found["kernels"]}
     assert names == {"copy to device", "function_1", "copy on device", "fill", "copy to host"}
     assert "CUDA[0:7]" in {row["thread"] for row in found["classes"]}
+    assert package.open(tmp_path / "shared").windows["name"].tolist() == ["CUDA_WINDOW"]
 
 
 def test_sanitized(build: Builder, tmp_path: Path) -> None:
@@ -325,7 +388,7 @@ def test_sanitized(build: Builder, tmp_path: Path) -> None:
     parts = ("core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers", "devices", "cudawrap")
     made = build.unit("cuda_records", parts=parts, link=["-rdynamic", str(place), f"-Wl,-rpath,{place.parent}"])
     env = {"CUDA_INJECTION64_PATH": "", "VT_FILE_PREFIX": "run", "VT_UNIFY": "no"}
-    for how in ("order", "cut", "hold", "graph", "unfinished", "streams"):
+    for how in ("order", "cut", "hold", "graph", "unfinished", "streams", "peers", "unified"):
         done = subprocess.run([made, how, "20"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (CODE, "done\n"), f"{how}: {done.stderr}"
         assert "runtime error" not in done.stderr
@@ -340,7 +403,8 @@ def test_layouts(build: Builder, place: Path, tmp_path: Path) -> None:
     text = (place / "cupti_activity.h").read_text()
     words = [f'-DCUPTI_PART="{ROOT / "csrc" / "cudawrap" / "cupti.h"}"', "-I", str(place)]
     for macro, kind in {
-        "KERNEL": "Kernel", "COPY": "Memcpy", "PEER": "MemcpyPtoP", "SET": "Memset", "DEVICE": "Device",
+        "KERNEL": "Kernel", "COPY": "Memcpy", "PEER": "MemcpyPtoP", "SET": "Memset",
+        "UNIFIED": "UnifiedMemoryCounter", "DEVICE": "Device",
     }.items():  # fmt: skip
         newest = max(int(number) for number in re.findall(rf"\}} CUpti_Activity{kind}(\d+);", text))
         words.append(f"-D{macro}=CUpti_Activity{kind}{newest}")

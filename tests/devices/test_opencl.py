@@ -17,13 +17,15 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.readers.devices import calls, seen, streams
+from support.readers.devices import calls, one_sided, seen, streams
 from support.tools import PROGRAMS, ROOT, call, unavailable
 
 ROUNDS = 10
 ROUND = {"copy to device": 4096, "scale": None, "copy on device": 2048, "copy to host": 1024}
 """The activities of a round, and their bytes."""
 LAST = {"map": 512, "unmap": None}
+FIRST = 2**32 + 1
+"""The number of the first command: CUDA's are smaller."""
 
 
 def program(build: Builder, *flags: str) -> Path:
@@ -60,7 +62,7 @@ def test_a_queue_in_order(build: Builder, tmp_path: Path) -> None:
     found = calls(trace)
     assert seen(found[stream]) == expected()
     numbers = [one.values["DEVICE_COMMAND"] for one in found[stream]]
-    assert numbers == [*range(1, 4 * ROUNDS + 3)]
+    assert numbers == [*range(FIRST, FIRST + 4 * ROUNDS + 2)]
     by_number = {one.values["DEVICE_COMMAND"]: one for one in found[0] if "DEVICE_COMMAND" in one.values}
     assert [*by_number] == numbers
     waits = [one for one in found[0] if one.name in ("clEnqueueReadBuffer", "clEnqueueMapBuffer", "clFinish")]
@@ -75,6 +77,9 @@ def test_a_queue_in_order(build: Builder, tmp_path: Path) -> None:
         "clEnqueueCopyBuffer": ROUNDS, "clEnqueueReadBuffer": ROUNDS, "clEnqueueMapBuffer": 1,
         "clEnqueueUnmapMemObject": 1, "clFinish": 1,
     }  # fmt: skip
+    assert one_sided(trace, stream) == [
+        ("RmaGet", 0, 4096), ("RmaGet", stream, 2048), ("RmaPut", 0, 1024),
+    ] * ROUNDS  # fmt: skip
     roles = {name: (trace.region(name).role, trace.region(name).paradigm) for name in ("scale", "map", "clFinish")}
     assert roles == {
         "scale": ("KERNEL", "OPENCL"), "map": ("DATA_TRANSFER", "OPENCL"), "clFinish": ("FUNCTION", "OPENCL"),
@@ -129,7 +134,7 @@ def test_a_queue_without_order(build: Builder, tmp_path: Path) -> None:
     assert [*lanes.values()] == names
     assert sum(len(found[lane]) for lane in lanes) == ROUNDS
     numbers = sorted(one.values["DEVICE_COMMAND"] for lane in lanes for one in found[lane])
-    assert numbers == [*range(1, ROUNDS + 1)]
+    assert numbers == [*range(FIRST, FIRST + ROUNDS)]
     for lane in lanes:
         assert all(one.end <= other.begin for one, other in zip(found[lane], found[lane][1:], strict=False))
 

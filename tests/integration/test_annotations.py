@@ -4,23 +4,27 @@
 from __future__ import annotations
 
 import csv
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import vtrace as package
 from support.build.annotated import nvtx_headers, nvtx_program, record_annotated
 from support.build.builder import Builder
 from support.build.run import names, unify, vtrace
 from support.oracles.check import check
 from support.oracles.user_api import defined, pair, story
 from support.tools import PROGRAMS, call, need
+from vtrace.analysis.annotations import colours
 from vtrace.paths import LIB
 
 LIBRARY = LIB / "libvtrace-annotations.so"
 EVERY = [ # metrics by number
-    "+outer", "+größer", *pair("step", 2), "0=2.5", "1=-5", "2=0.25", *pair("unnamed"), "-größer", "-outer",
+    "+outer", "+größer", *pair("step", 2), "0=2.5", "1=-5", "2=0.25", "+unnamed", "3=42", "3=42", "-unnamed",
+    "-größer", "-outer",
 ]  # fmt: skip
 LANES = [[*pair("first"), *pair("third")], pair("step")]
 
@@ -34,7 +38,7 @@ def test_every_call(build: Builder, tmp_path: Path) -> None:
     found = defined(trace.path)
     assert found.metrics == [
         ("loss", "#", "DOUBLE", "ABSOLUTE_NEXT"), ("queue", "#", "INT64", "ABSOLUTE_NEXT"),
-        ("rate", "#", "DOUBLE", "ABSOLUTE_NEXT"),
+        ("rate", "#", "DOUBLE", "ABSOLUTE_NEXT"), ("unnamed", "#", "INT64", "ABSOLUTE_NEXT"),
     ]  # fmt: skip
     groups = {name: members for name, (kind, members) in found.groups.items() if kind == "REGIONS"}
     assert groups == {
@@ -137,6 +141,49 @@ def test_domains(build: Builder, tmp_path: Path) -> None:
     assert "--select: no domain matches Solver; did you mean solver?" in nothing.stderr
 
 
+def test_payloads_and_counter_groups(build: Builder, tmp_path: Path) -> None:
+    """Numbers of payloads with a layout are counters; message, colour and category of an event come from its payload.
+    A group of counters is a counter for each of its numbers, those behind an array without an offset excepted."""
+    trace, _ = record_annotated(tmp_path, nvtx_program(build, "nvtx_calls.c"), "payloads")
+    metrics = [(name, kind) for name, _, kind, _ in defined(trace.path).metrics]
+    assert metrics == [
+        ("iteration.step", "INT64"), ("iteration.loss", "DOUBLE"), ("plain", "UINT64"),
+        ("pool.used", "UINT64"), ("pool.depth", "INT64"), ("alone", "INT64"),
+    ]  # fmt: skip
+    assert story(trace) == [
+        "+iterate", "0=-7", "1=0.5", "-iterate", "+plain", "2=9", "0=-8", "1=0.25", "-plain",
+        "3=4096", "4=-2", "5=-3", "5=0", "3=8192", "4=-4",
+    ]  # fmt: skip
+    (entered,) = (event.more for event in trace.of(0) if event.kind == "Enter" and event.more)
+    assert entered == {"ANNOTATION_COLOR": 0x102030, "ANNOTATION_CATEGORY": "input"}
+
+
+def test_colours_and_categories(build: Builder, tmp_path: Path) -> None:
+    """Attributes of each event; the first ones of a region are in its description, by which --select and the page know
+    them."""
+    trace, _ = record_annotated(tmp_path, nvtx_program(build, "nvtx_calls.c"), "colours")
+    entered = [(trace.region_of(event).name, event.more) for event in trace.events if event.kind == "Enter"]
+    red, blue, category = 0xEE1100, 0xFF, {"ANNOTATION_CATEGORY": "input"}
+    assert sorted(entered, key=lambda one: one[0] == "range") == [
+        ("red", {"ANNOTATION_COLOR": red} | category), ("red", {"ANNOTATION_COLOR": red} | category),
+        ("red", {"ANNOTATION_COLOR": blue} | category),
+        ("green", {"ANNOTATION_COLOR": 0xFF00, "ANNOTATION_CATEGORY": "größe"}), ("plain", {}),
+        ("range", {"ANNOTATION_CATEGORY": "9"}),
+    ]  # fmt: skip
+    regions = package.open(tmp_path / "run.trace").regions
+    described = dict(zip(regions["name"].tolist(), regions["description"].tolist(), strict=True))
+    assert {name: described[name] for name in ("red", "green", "plain", "range")} == {
+        "red": "colour #ee1100, category input", "green": "colour #00ff00, category größe", "plain": "",
+        "range": "category 9",
+    }  # fmt: skip
+    known = dict(zip(regions["name"].tolist(), colours(regions).tolist(), strict=True))
+    assert {name: known[name] for name in ("red", "green", "plain")} == {"red": red, "green": 0xFF00, "plain": -1}
+    rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=input").stdout.splitlines()
+    assert [(row["function"], row["calls"]) for row in csv.DictReader(rows)] == [("red", "3")]
+    nothing = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=imput").stderr
+    assert "--select: no category matches imput; did you mean input?" in nothing
+
+
 @pytest.mark.parametrize("how", ["option", "setting", "own tool"])
 def test_not_recorded(build: Builder, tmp_path: Path, how: str) -> None:
     """Nothing is recorded of the program, which makes no other calls; a tool of the user is kept."""
@@ -199,3 +246,18 @@ def test_python(tmp_path: Path) -> None:
     assert [(m.category, m.text) for m in trace.markers] == [("pyd", "m")]
     lanes = [n for n, location in trace.locations.items() if location.name == "Ranges 1"]
     assert [story(trace, n) for n in lanes] == [pair("async")]
+
+
+@pytest.mark.parametrize("name", ["nvtx", "itt", "kokkos"])
+def test_sanitized(build: Builder, tmp_path: Path, name: str) -> None:
+    """The library under the address and undefined behaviour sanitizers."""
+    parts = ("core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers", "annotations")
+    made = build.unit(f"{name}_records", parts=parts, link=["-rdynamic", f"-I{nvtx_headers()}"])
+    for how in ("every", "threads", "interleaved", "colours", "payloads") if name == "nvtx" else ("every",):
+        tools = dict.fromkeys(("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64", "KOKKOS_TOOLS_LIBS"), "")
+        env = tools | {"VT_FILE_PREFIX": how, "VT_UNIFY": "no"}
+        done = subprocess.run([made, how], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{how}: {done.stderr}"
+        assert "runtime error" not in done.stderr
+        unify(tmp_path, how)
+        assert check(tmp_path / f"{how}.trace").events

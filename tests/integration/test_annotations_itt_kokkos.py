@@ -17,7 +17,7 @@ from support.readers.archive import Trace
 
 PLAIN = ("-O1", "-lpthread", "-ldl")
 MAIN = [
-    "+whole", *pair("part"), "-whole", *pair("part"), "0=0.5", "1=5", "1=8",
+    "+whole", *pair("part"), "-whole", *pair("part"), "+whole", *pair("part"), "-whole", "0=0.5", "1=5", "1=8",
 ]  # fmt: skip
 
 
@@ -28,7 +28,13 @@ def _check_itt(trace: Trace) -> None:
     assert trace.calls(by_name["itt worker"]) == {"part": 100}
     lanes = [story(trace, by_name[f"Ranges {n}"]) for n in (1, 2)]
     assert lanes == [[*pair("whole"), *pair("frame"), *pair("event")], [*pair("whole"), *pair("frame")]]
-    assert ("solver", "part") in [(m.category, m.text) for m in trace.markers]
+    markers = [(m.category, m.text) for m in trace.markers]
+    assert ("solver", "part") in markers
+    tasks = [event.more for event in trace.of(0) if event.kind == "Enter" and event.more.keys() & {"ANNOTATION_ID"}]
+    assert tasks == [{"ANNOTATION_ID": 40}, {"ANNOTATION_ID": 41, "ANNOTATION_PARENT": 40}]
+    assert [text for domain, text in markers if domain == "earlier"] == [
+        "task is dependent on 40", "40 is predecessor to 41",
+    ]  # fmt: skip
 
 
 def test_itt(build: Builder, tmp_path: Path) -> None:
@@ -40,7 +46,7 @@ def test_itt(build: Builder, tmp_path: Path) -> None:
     found = defined(trace.path)
     assert [(name, kind) for name, _, kind, _ in found.metrics] == [("load", "DOUBLE"), ("queue", "UINT64")]
     groups = {name: members for name, (kind, members) in found.groups.items() if kind == "REGIONS"}
-    assert groups == {"solver": ["whole", "part", "frame"], "earlier": ["part"], "ITT": ["event"]}
+    assert groups == {"solver": ["whole", "part", "frame"], "earlier": ["whole", "part"], "ITT": ["event"]}
 
 
 def test_itt_kill(build: Builder, tmp_path: Path) -> None:

@@ -377,8 +377,9 @@ def test_options(build: Builder, tmp_path: Path) -> None:
     for options, said in (
         (("--by", "allocation", "--sort", "mpi"), "--by allocation has no --sort mpi"),
         (("--by", "rank", "--sort", "peak"), "--sort peak is about allocations"),
-        (("--by", "allocation", "--select", "class=user"), "cannot --select a region, class or domain"),
-        (("--by", "allocation", "--select", "domain=x"), "cannot --select a region, class or domain"),
+        (("--by", "allocation", "--select", "class=user"), "cannot --select a region, class, domain or category"),
+        (("--by", "allocation", "--select", "category=x"), "cannot --select a region, class, domain or category"),
+        (("--by", "allocation", "--select", "domain=x"), "cannot --select a region, class, domain or category"),
     ):
         assert said in command(tmp_path, "profile", "blocks", *options, check=False).stderr
 

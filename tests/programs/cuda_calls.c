@@ -59,6 +59,7 @@ static void do_round(uint32_t stream)
 
 static void order(int n)
 {
+    fake_call(&(struct fake_call){"cudaGetDeviceCount", "cuInit", .n = 0});
     fake_call(&(struct fake_call){"cudaMalloc", .n = 0});
     for (int i = 0; i < n; i++) do_round(7);
     fake_call(&(struct fake_call){"cuLaunchKernel", NULL, .is_driver = 1, .n = 1, .activities = {kernel(7, 1000)}});
@@ -108,6 +109,28 @@ static void peers(int n)
     wait_for_device();
 }
 
+static struct fake_activity migration(uint32_t kind, uint64_t value)
+{
+    return (struct fake_activity){.what = FAKE_UNIFIED, .stream = 100, .copy = kind, .bytes = value, .length = 3000};
+}
+
+/* Pages that a kernel needs, that the host needs, and that a second device needs; faults of both sides. Those before the
+   first allocation are of memory that CUDA does not manage. */
+static void unified(int n)
+{
+    struct fake_call use = {"cudaLaunchKernel", NULL, .n = 3,
+                            .activities = {migration(4, 5), migration(1, 65536), kernel(7, 9000)}};
+    fake_call(&use);
+    wait_for_device();
+    fake_call(&(struct fake_call){"cudaGetLastError", .n = 0});
+    fake_call(&(struct fake_call){"cudaMallocManaged", .n = 0});
+    for (int i = 0; i < n; i++) {
+        fake_call(&use);
+        fake_call(&(struct fake_call){"cudaDeviceSynchronize", NULL, .waits = 1, .n = 3,
+                                      .activities = {migration(3, 0x401000), migration(2, 4096), migration(8, 8192)}});
+    }
+}
+
 /* Copies while no kernel runs, and kernels, each longer than a millisecond. */
 static void alone(int n)
 {
@@ -142,6 +165,7 @@ static void do_it(const char *how, int n)
     else if (!strcmp(how, "graph")) graph(n);
     else if (!strcmp(how, "peers")) peers(n);
     else if (!strcmp(how, "alone")) alone(n);
+    else if (!strcmp(how, "unified")) unified(n);
     else if (!strcmp(how, "many")) many(n, 0);
     else if (!strcmp(how, "thread")) many(n, 1);
     else if (!strcmp(how, "fork")) fork_child(n);

@@ -10,11 +10,11 @@
 #include <time.h>
 
 #if FAKE_VERSION < 20
-enum { KERNEL = 200, COPY = 88, PEER = 96, SET = 88, DEVICE = 176 };
+enum { KERNEL = 200, COPY = 88, PEER = 96, SET = 88, DEVICE = 176, UNIFIED = 64 };
 #elif FAKE_VERSION < 100000
-enum { KERNEL = 208, COPY = 96, PEER = 96, SET = 88, DEVICE = 184 };
+enum { KERNEL = 208, COPY = 96, PEER = 96, SET = 88, DEVICE = 184, UNIFIED = 104 };
 #else
-enum { KERNEL = 248, COPY = 112, PEER = 96, SET = 104, DEVICE = 192 };
+enum { KERNEL = 248, COPY = 112, PEER = 96, SET = 104, DEVICE = 192, UNIFIED = 104 };
 #endif
 enum { LOST_RECORD = 4096, PENDING = 1 << 18, STREAMS = 512, DEVICES = 4 };
 
@@ -44,13 +44,15 @@ static const char *const runtime_names[] = {"INVALID",
                                             "cudaMalloc_v3020",
                                             "cudaMemcpyPeer_v4000",
                                             "cudaLaunchKernel_ptsz_v7000",
-                                            "cudaDeviceReset_v3020"};
+                                            "cudaDeviceReset_v3020",
+                                            "cudaGetDeviceCount_v3020",
+                                            "cudaMallocManaged_v6000"};
 enum { RUNTIME_NAMES = sizeof runtime_names / sizeof *runtime_names };
 
 static void (*subscriber)(void *, uint32_t, uint32_t, const struct call_data *);
 static uint8_t enabled[3][64];
 static void (*request)(uint8_t **, size_t *, size_t *), (*complete)(void *, uint32_t, uint8_t *, size_t, size_t);
-static uint64_t kinds;
+static uint64_t kinds, configured; /* configured: counters of unified memory */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, delivery = PTHREAD_MUTEX_INITIALIZER;
 
 static struct pending {
@@ -91,6 +93,7 @@ static size_t size_of(uint32_t kind)
     case 8: return DEVICE;
     case 10: return KERNEL;
     case 22: return PEER;
+    case 25: return UNIFIED;
     default: return LOST_RECORD;
     }
 }
@@ -132,9 +135,27 @@ static void put_device(uint32_t device)
     memcpy(r + 136, &name, sizeof name);
 }
 
+/* Members that CUPTI tells to ignore have no meaning: the end of a fault of the processor, and its devices. */
+static void put_unified(const struct pending *p)
+{
+    uint8_t *r = kinds >> 25 & 1 && configured >> p->a.copy & 1 ? place(25) : NULL;
+    if (!r) return;
+    set4(r, 4, p->a.copy);
+    set8(r, 8, p->a.bytes);
+    set8(r, 16, p->start);
+    if (p->a.copy == 3) return;
+    set8(r, 24, p->end);
+    if (p->a.copy != 1) set4(r, 40, p->a.device);
+    if (p->a.copy != 4) set4(r, 44, p->a.device + (p->a.copy == 8));
+}
+
 static void put(const struct pending *p)
 {
     static const uint32_t kind[] = {[FAKE_KERNEL] = 10, [FAKE_COPY] = 1, [FAKE_PEER_COPY] = 22, [FAKE_SET] = 2};
+    if (p->a.what == FAKE_UNIFIED) {
+        put_unified(p);
+        return;
+    }
     uint8_t *r = kinds >> kind[p->a.what] & 1 ? place(kind[p->a.what]) : NULL;
     if (!r) return;
     const int is_kernel = p->a.what == FAKE_KERNEL;
@@ -263,6 +284,13 @@ int cuptiActivityRegisterCallbacks(void *requested, void *completed)
     request = (void (*)(uint8_t **, size_t *, size_t *))requested;
     complete = (void (*)(void *, uint32_t, uint8_t *, size_t, size_t))completed;
     return 0;
+}
+
+int cuptiActivityConfigureUnifiedMemoryCounter(const uint32_t *settings, uint32_t n)
+{
+    for (const uint32_t *s = settings; s < settings + 4 * n; s += 4)
+        if (s[0] == 2 && s[3]) configured |= 1ull << s[1];
+    return getenv("FAKE_NO_UNIFIED") ? 27 : 0;
 }
 
 int cuptiActivityEnable(uint32_t kind)

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* What a device does for a call. Copies: CUPTI's kind; length: ns on the device, < 0: it never ends. */
+/* What a device does for a call. Copies and unified memory: CUPTI's kind; length: ns on the device, < 0: it never ends. */
 struct fake_activity {
-    enum { FAKE_KERNEL, FAKE_COPY, FAKE_PEER_COPY, FAKE_SET } what;
+    enum { FAKE_KERNEL, FAKE_COPY, FAKE_PEER_COPY, FAKE_SET, FAKE_UNIFIED } what;
     uint32_t device, stream, copy;
     uint64_t bytes;
     int64_t length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compares csrc/cudawrap/cupti.h (CUPTI_PART) with CUPTI's headers: prints what differs. KERNEL, COPY, PEER, SET and DEVICE:
-   the newest record of each kind, of which the headers have several. */
+/* Compares csrc/cudawrap/cupti.h (CUPTI_PART) with CUPTI's headers: prints what differs. KERNEL, COPY, PEER, SET,
+   UNIFIED and DEVICE: the newest record of each kind, of which the headers have several. */
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
 #include <stdio.h>
@@ -35,6 +35,16 @@ int main(void)
     COPIED(vt_cupti_copy, COPY);
     COPIED(vt_cupti_peer_copy, PEER);
     COPIED(vt_cupti_set, SET);
+    SAME(vt_cupti_unified, what, UNIFIED, counterKind);
+    SAME(vt_cupti_unified, value, UNIFIED, value);
+    SAME(vt_cupti_unified, start, UNIFIED, start);
+    SAME(vt_cupti_unified, end, UNIFIED, end);
+    SAME(vt_cupti_unified, source, UNIFIED, srcId);
+    SAME(vt_cupti_unified, destination, UNIFIED, dstId);
+    SAME(vt_cupti_unified_setting, scope, CUpti_ActivityUnifiedMemoryCounterConfig, scope);
+    SAME(vt_cupti_unified_setting, kind, CUpti_ActivityUnifiedMemoryCounterConfig, kind);
+    SAME(vt_cupti_unified_setting, device, CUpti_ActivityUnifiedMemoryCounterConfig, deviceId);
+    SAME(vt_cupti_unified_setting, enable, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
     SAME(vt_cupti_device, device, DEVICE, id);
     SAME(vt_cupti_device, name, DEVICE, name);
     SAME(vt_cupti_call, site, CUpti_CallbackData, callbackSite);
@@ -45,6 +55,13 @@ int main(void)
     EQUAL(VT_CUPTI_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
     EQUAL(VT_CUPTI_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     EQUAL(VT_CUPTI_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+    EQUAL(VT_CUPTI_UNIFIED, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+    EQUAL(VT_CUPTI_UNIFIED_ALL_DEVICES, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES);
+    EQUAL(VT_CUPTI_UNIFIED_HTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD);
+    EQUAL(VT_CUPTI_UNIFIED_DTOH, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH);
+    EQUAL(VT_CUPTI_UNIFIED_DTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD);
+    EQUAL(VT_CUPTI_UNIFIED_CPU_FAULT, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT);
+    EQUAL(VT_CUPTI_UNIFIED_GPU_FAULTS, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT);
     EQUAL(VT_CUPTI_HTOD, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
     EQUAL(VT_CUPTI_DTOH, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
     EQUAL(VT_CUPTI_HTOA, CUPTI_ACTIVITY_MEMCPY_KIND_HTOA);

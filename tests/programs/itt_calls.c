@@ -31,6 +31,7 @@ typedef void *S;
     X(void *, counter_create, (const char *, const char *)) X(void, counter_set_value, (void *, void *))               \
     X(void, counter_inc_delta, (void *, unsigned long long)) X(int, event_create, (const char *, int))                 \
     X(int, event_start, (int)) X(int, event_end, (int)) X(void, thread_set_name, (const char *))                       \
+    X(void, relation_add, (D, struct id, int, struct id)) X(void, relation_add_to_current, (D, int, struct id))        \
     X(void, pause, (void)) X(void, resume, (void)) X(void, sync_prepare, (void *))
 /* clang-format on */
 #define DECLARE(type, name, parameters) static type(*itt_##name) parameters;
@@ -111,6 +112,13 @@ int main(int argc, char **argv)
     itt_frame_begin_v3(solver, &frame);
     itt_frame_end_v3(solver, NULL);
     itt_frame_end_v3(solver, &frame);
+    const struct id parent = {{40, 0, 0}}, child = {{41, 0, 0}};
+    itt_task_begin(&earlier, parent, none, whole);
+    itt_task_begin(&earlier, child, parent, part);
+    itt_relation_add_to_current(&earlier, 1, parent); /* is dependent on */
+    itt_relation_add(&earlier, parent, 7, child); /* is predecessor to */
+    itt_task_end(&earlier);
+    itt_task_end(&earlier);
     itt_marker(solver, none, part, 1);
     double load = 0.5;
     unsigned long long five = 5;

@@ -11,6 +11,10 @@
 #define FIELD(ours, theirs) SAME(offsetof(struct nvtx_event, ours), offsetof(nvtxEventAttributes_t, theirs))
 
 SAME(sizeof(struct nvtx_event), sizeof(nvtxEventAttributes_t));
+FIELD(category, category);
+FIELD(color_type, colorType);
+FIELD(color, color);
+SAME(NVTX_ARGB, NVTX_COLOR_ARGB);
 FIELD(payload_type, payloadType);
 FIELD(payload, payload);
 FIELD(message_type, messageType);
@@ -30,9 +34,10 @@ SAME(NVTX_UNTRACKED, NVTX_NO_PUSH_POP_TRACKING);
 #define ID(number, name) SAME(number, NVTX_CBID_##name)
 ID(1, CORE_MarkEx); ID(2, CORE_MarkA); ID(3, CORE_MarkW); ID(4, CORE_RangeStartEx); ID(5, CORE_RangeStartA);
 ID(6, CORE_RangeStartW); ID(7, CORE_RangeEnd); ID(8, CORE_RangePushEx); ID(9, CORE_RangePushA);
-ID(10, CORE_RangePushW); ID(11, CORE_RangePop); ID(14, CORE_NameOsThreadA); ID(15, CORE_NameOsThreadW);
+ID(10, CORE_RangePushW); ID(11, CORE_RangePop); ID(12, CORE_NameCategoryA); ID(13, CORE_NameCategoryW); ID(14, CORE_NameOsThreadA); ID(15, CORE_NameOsThreadW);
 ID(1, CORE2_DomainMarkEx); ID(2, CORE2_DomainRangeStartEx); ID(3, CORE2_DomainRangeEnd);
-ID(4, CORE2_DomainRangePushEx); ID(5, CORE2_DomainRangePop); ID(10, CORE2_DomainRegisterStringA);
+ID(4, CORE2_DomainRangePushEx); ID(5, CORE2_DomainRangePop); ID(8, CORE2_DomainNameCategoryA); ID(9, CORE2_DomainNameCategoryW);
+ID(10, CORE2_DomainRegisterStringA);
 ID(11, CORE2_DomainRegisterStringW); ID(12, CORE2_DomainCreateA); ID(13, CORE2_DomainCreateW);
 SAME(1, NVTX_CB_MODULE_CORE); SAME(5, NVTX_CB_MODULE_CORE2); SAME(1, NVTX_ETID_CALLBACKS);
 #define EXTENSION(number, name) SAME(number, NVTX3EXT_CBID_##name)
@@ -40,6 +45,6 @@ EXTENSION(0, nvtxPayloadSchemaRegister); EXTENSION(1, nvtxPayloadEnumRegister); 
 EXTENSION(3, nvtxRangePushPayload); EXTENSION(4, nvtxRangePopPayload); EXTENSION(5, nvtxRangeStartPayload);
 EXTENSION(6, nvtxRangeEndPayload); EXTENSION(7, nvtxDomainIsEnabled); EXTENSION(8, nvtxTimestampGet);
 EXTENSION(12, nvtxScopeRegister); EXTENSION(0, nvtxCounterRegister); EXTENSION(1, nvtxCounterSampleInt64);
-EXTENSION(2, nvtxCounterSampleFloat64);
+EXTENSION(2, nvtxCounterSampleFloat64); EXTENSION(3, nvtxCounterSample); EXTENSION(4, nvtxCounterSampleNoValue);
 SAME(2, NVTX_EXT_PAYLOAD_MODULEID); SAME(4, NVTX_EXT_COUNTERS_MODULEID);
 /* clang-format on */

@@ -101,6 +101,7 @@ def test_definitions(run: Path) -> None:
          "descriptions": ["page faults", "number of the CPU"], "modes": "ap", "at_calls": True},
         {"id": 3, "code": 0x400010, "address": 0x404010},
         {"location": 0, "region": 1, "site": 2, "calls": 30, "ticks": 5_000_000},
+        {"id": 4, "name": "CUDA_WINDOW", "paradigm": "CUDA"},
     ]  # fmt: skip
     assert fields[29:34] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},

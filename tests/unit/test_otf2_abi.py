@@ -101,7 +101,7 @@ def test_every_prototype_is_checked() -> None:
 
 def test_numbers_of_otf2() -> None:
     found = constants()
-    assert len(found) == 35
+    assert len(found) == 36
     assert {name: getattr(_otf2, name).value for name in found if hasattr(_otf2, name)} == found
     last = {
         "CollectiveOp": "COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE", "LockType": "LOCK_SHARED",

@@ -132,4 +132,4 @@ def test_numbers_in_python() -> None:
     types += " REGION COMM RMA_WIN IO_FILE IO_HANDLE"
     assert {getattr(_otf2, f"TYPE_{name}").value for name in types.split()} == metric_definitions._ATTRIBUTE_TYPES
     classes = {_otf2.Paradigm._names[number] for number in definition_writer._PARADIGM_CLASSES}
-    assert classes == {"OPENMP", "MPI", "PTHREAD", "OPENCL"}
+    assert classes == {"OPENMP", "MPI", "PTHREAD", "OPENCL", "CUDA"}

@@ -48,6 +48,7 @@ GOOD: dict[str, list[Any]] = {
     "METRIC_GROUP": [2, ["faults", "cpu"], ["#", "#"], ["page faults", ""], "ap", True],
     "DATA_SITE": [3, 0x1000, 0x4000],
     "CALL_TIME": [0, 1, 2, 30, 5_000_000],
+    "DEVICE_WIN": [2, "CUDA_WINDOW", 5],
 }
 
 
@@ -76,6 +77,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.files == {1: "/scratch/data"}
     assert found.handles == {2: ("data", 1, 3, 0, 1, None, None, None)}
     assert (found.windows, found.window_names) == ({1: (1, 7)}, {1: "halo"})
+    assert found.device_windows == {2: ("CUDA_WINDOW", 5)}
     assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}
     assert (found.texts, found.markers, found.notes) == ({1: "step 3"}, {1: ("steps", 2)}, ["on a Monday"])
     assert found.offsets == [(5, 0, 6, 1)]
@@ -110,6 +112,7 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 5, 0]),
         ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 0, 512]),
         ("RMA_WIN", [1, None, 7]),
+        ("DEVICE_WIN", [2, None, 5]),
         ("GROUP", [4, 1, 0, [1]]),
         ("MARKER", [1, "steps", 4]),
         ("NOTE", [1]),

@@ -50,6 +50,34 @@ def test_windows_of_two_ranks(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
+def test_windows_of_devices(tmp_path: Path) -> None:
+    """The peers of a device's window are locations of the process, beside MPI's windows. A thread without events is
+    none: the first one stands for it."""
+    for rank in range(2):
+        definitions = [
+            world(rank, 2), ["RMA_WIN", 1, 1, 0], ["DEVICE_WIN", 2, "CUDA_WINDOW", 5],
+            ["PROPERTY", "stream.3", "CUDA[0:7]"], ["PROPERTY", "device.3", "CUDA 0"], ["PROPERTY", "lane.2", "1"],
+        ]  # fmt: skip
+        main = Chunk().record("RMA_WIN_CREATE", 1, 1).record("RMA_PUT", 1, 1, 1 - rank, 80, 4)
+        stream = Chunk(3).record("RMA_WIN_CREATE", 1, 2)
+        for matching, peer in enumerate((0, 1, 3, 9)):
+            stream.record("RMA_GET", 1, 2, peer, 64, matching).record("RMA_COMPLETE_BLOCKING", 1, 2, matching)
+        worker, lane = (Chunk(location).record("RMA_SYNC", 1, 1, 0) for location in (1, 2))
+        write_rank(tmp_path, rank, 2, definitions, {0: [main], 1: [worker], 2: [lane], 3: [stream]})
+    trace = unified(tmp_path)
+    assert [window.name for window in trace.windows.values()] == ["window 0 of MPI_COMM_WORLD", *["CUDA_WINDOW"] * 2]
+    for rank in range(2):
+        main, worker, stream = (4 * rank + place for place in (0, 1, 3))
+        members = trace.comms[trace.windows[1 + rank].comm].members
+        assert members == (main, worker, stream)
+        gets = [event.attrs for event in trace.of(stream) if event.kind == "RmaGet"]
+        assert [(get["win"], members[get["remote"]]) for get in gets] == [
+            (1 + rank, main), (1 + rank, worker), (1 + rank, stream), (1 + rank, main),
+        ]  # fmt: skip
+        (put,) = (event.attrs for event in trace.of(main) if event.kind == "RmaPut")
+        assert (put["win"], put["remote"]) == (0, 1 - rank)
+
+
 def test_groups_of_ranks(tmp_path: Path) -> None:
     """Groups arrive in pieces in any order. Equal members make one group, also if a communicator has them."""
     for rank in range(3):

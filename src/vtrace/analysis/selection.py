@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.annotations import categories
 from vtrace.analysis.table import Array, Table
 from vtrace.console import some
 from vtrace.errors import UsageError
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Selection"]
 
-PATTERNS = ("region", "class", "domain", "path", "location")
-"""The values of KIND in --select KIND=PATTERN. domain: of an annotation, or another group of regions."""
+PATTERNS = ("region", "class", "domain", "category", "path", "location")
+"""The values of KIND in --select KIND=PATTERN. domain, category: of an annotation; domain also of
+another group of regions."""
 
 _OF_REGIONS = "REGIONS"
 """OTF2's type of groups of regions."""
@@ -173,11 +175,13 @@ class Patterns:
         return found
 
     def regions(self, trace: Source) -> Array:
-        """(regions,) bool: the regions whose name, class and domain match."""
+        """(regions,) bool: the regions whose name, class, domain and category match."""
         table, groups = trace.regions, trace.definitions.tables["comm_groups"]
         classes = self.matching("class", np.array(table.classes, object))[table["class"]]
         activities = self.matching("class", np.array(table.activities, object))[table["activity"]]
         found: Array = self.matching("region", table["name"]) & (classes | activities)
+        if self.of("category"):
+            found &= self.matching("category", categories(table))
         if self.of("domain"):
             chosen = (groups["type"] == _OF_REGIONS) & self.matching("domain", groups["name"])
             ends = zip(groups["offset"][chosen].tolist(), groups["count"][chosen].tolist(), strict=True)
@@ -189,7 +193,7 @@ class Patterns:
     @property
     def limits_regions(self) -> bool:
         """True if regions may be left out."""
-        return any(self.of(kind) for kind in ("region", "class", "domain"))
+        return any(self.of(kind) for kind in ("region", "class", "domain", "category"))
 
     def paths(self, tree: Table, names: Array) -> Array:
         """(paths,) bool: the call paths whose regions, joined as in main > solve, match. tree: of Trace.call_tree."""
@@ -210,12 +214,13 @@ class Patterns:
         return replace(window, locations=locations)
 
     def unmatched(self, trace: Source) -> Iterator[str]:
-        """A line for each pattern of regions, classes, domains and call paths that matches no name, with similar names.
-        In a call path, names without wildcards must be regions."""
+        """A line for each pattern of regions, classes, domains, categories and call paths that matches no name, with
+        similar names. In a call path, names without wildcards must be regions."""
         groups = trace.definitions.tables["comm_groups"]
         known = {
             "region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities],
             "domain": groups["name"][groups["type"] == _OF_REGIONS].tolist(),
+            "category": sorted({*filter(None, categories(trace.regions).tolist())}),
         }  # fmt: skip
         words = [(kind, one, one) for kind, each in self.all for one in each if kind in known]
         words += [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @trace_command(
     needs_events=True, helpers=True, output=new_archive_option(), json="Print the result as JSON; times in ns.",
-    select="Only calls of a region, class, domain, path or location that matches PATTERN[,PATTERN...]; repeatable.",
+    select="Only calls of a region, class, domain, category, path or location matching PATTERN[,...]; repeatable.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 def command(trace: Trace, selection: Selection, output: Output, force: bool) -> None:

@@ -34,7 +34,7 @@ _SCREEN, _HALF, _STORY = 23, 11, 3
 @trace_command(
     needs_events=True, archives=-1, metavar="ARCHIVE...",
     json="Print findings and all rows of all tables as JSON; times in ns.",
-    select="Only losses of a region, class, domain, path or location that matches PATTERN[,PATTERN...]; repeatable.",
+    select="Only losses of a region, class, domain, category, path or location matching PATTERN[,...]; repeatable.",
 )  # fmt: skip
 @click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with its tables.")
 @click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")

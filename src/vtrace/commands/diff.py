@@ -29,7 +29,7 @@ def _check(values: dict[str, Any]) -> None:
 @trace_command(
     archives=2, metavar="A B", check=_check, sort=(*DIFF_SORTS, *(f"{name}%" for name in DIFF_SORTS)), top=20,
     sort_help="Number of each call path to compare; with %, the largest change in percent comes first in each table.",
-    select="With --fail-above: compare the time of a region, class, domain or path; may be repeated.",
+    select="With --fail-above: compare the time of a region, class, domain, category or path; may be repeated.",
     json="Print all rows of all tables as JSON; times in ns.",
 )  # fmt: skip
 @click.option("--relative", is_flag=True, hidden=True)

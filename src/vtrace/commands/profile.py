@@ -76,8 +76,8 @@ def _check(values: dict[str, Any]) -> None:
     for option, given in (("--source", values["file"] is not None), (f"--by {by}", alone)):
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
-    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "domain", "path")):
-        raise UsageError("--by section cannot --select a region, class, domain or path", "select a location")
+    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "domain", "category", "path")):
+        raise UsageError("--by section cannot --select a region, class, domain, category or path", "select a location")
     if by == "timer" and patterns.of("path"):
         raise UsageError("--by timer cannot --select a path", "select a region, class, domain or location")
     if metrics is not None and by != "timer" and (patterns.of("class") or patterns.of("path")):
@@ -96,14 +96,16 @@ def _check_allocations(values: dict[str, Any]) -> None:
     if values["file"] or values["sort"] not in known:
         wrong = "--source" if values["file"] else f"--sort {values['sort']}"
         raise UsageError(f"--by allocation has no {wrong}", f"give --sort {', '.join(known[1:])}")
-    if any(values["patterns"].of(kind) for kind in ("region", "class", "domain")):
-        raise UsageError("--by allocation cannot --select a region, class or domain", "select a path or location")
+    if any(values["patterns"].of(kind) for kind in ("region", "class", "domain", "category")):
+        raise UsageError(
+            "--by allocation cannot --select a region, class, domain or category", "select a path or location"
+        )
 
 
 @trace_command(
     archives=-1, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", check=_check, by=PROFILE_UNITS,
     sort=(*PROFILE_SORTS, *ALLOCATION_SORTS), top=20,
-    select="Only time of a region, class, domain, path or location that matches PATTERN[,PATTERN...]; repeatable.",
+    select="Only time of a region, class, domain, category, path or location matching PATTERN[,...]; repeatable.",
     json="Print all rows as JSON; times in ns.", csv=True,
 )  # fmt: skip
 @click.option(

@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import _otf2
 import numpy as np
 
 from vtrace.analysis.activity import MPI
+from vtrace.analysis.annotations import COLOUR
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.questions.events import NO_VALUE, Events
 from vtrace.analysis.questions.timeline_data import location_names, span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
+from vtrace.io.common.enumerations import names_of
 from vtrace.text import plain
 from vtrace.timeline.answers import BadRequest, Content, pack
 from vtrace.timeline.call_store import CallStore, LocationCalls
@@ -136,9 +139,12 @@ class CallData:
     def _text(self, attribute: str, value: int) -> str:
         attributes = self._trace.attributes
         kinds = attributes["type"][np.flatnonzero(attributes["name"] == attribute)].tolist()
-        if kinds and "STRING" in str(kinds[0]):
+        kind = names_of(_otf2.Type).get(kinds[0]) if kinds else None
+        if kind == "STRING":
             return plain(str(self._trace.definitions.strings.get(value, value)))
-        if kinds and "DOUBLE" in str(kinds[0]):
+        if attribute == COLOUR:
+            return f"#{value:06x}"
+        if kind == "DOUBLE":
             return f"{np.array([value]).view(np.float64)[0]:g}"
         return str(value)
 

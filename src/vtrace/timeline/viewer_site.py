@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE, waits
+from vtrace.analysis.annotations import NO_COLOUR, colours
 from vtrace.analysis.findings.finding import stored_findings
 from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.analysis.table import Array
@@ -302,12 +303,15 @@ def _is_quick(trace: Trace) -> bool:
 
 
 def _regions(shown: ShownTrace, words: _Query) -> Content:
-    """Texts of regions (rows=1,2,3), and of each region of the trace its class and 1 if it waits (rows=classes)."""
+    """Texts of regions (rows=1,2,3), and of each region of the trace its class, 1 if it waits, and the colour of
+    an annotation, where 0 is none, and black 1 (rows=classes)."""
     rows = words.text("rows")
     if rows == "classes":
         regions = shown.trace.regions
         waiting = waits(regions["name"].tolist(), regions["activity"])
-        return pack({"class": regions["class"].astype(np.uint8), "waits": waiting.astype(np.uint8)})
+        found = {"class": regions["class"].astype(np.uint8), "waits": waiting.astype(np.uint8)}
+        own = colours(regions)
+        return pack(found | {"colour": np.where(own == NO_COLOUR, 0, np.maximum(own, 1)).astype(np.int32)})
     try:
         wanted = [int(row) for row in rows.split(",")][:1000]
     except ValueError:

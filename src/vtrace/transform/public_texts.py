@@ -20,7 +20,8 @@ from vtrace.reasons import CHOSEN, GAPS, LOSSES, MISSING_VALUES, THINNED
 _WORDS = {
     "attribute": "calls|errno|offset|Offset|posted bytes|lock|condition|read lock calls|source library"
     "|(lock |holder |allocation )?call site|(DE)?ALLOCATION_SIZE|ARGUMENT_ADDRESS|RESULT_ADDRESS"
-    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED|BLOCKING)|OMP_DEVICE|FLOW",
+    "|DEVICE_(COMMAND|BYTES|QUEUED|SUBMITTED|BLOCKING)|OMP_DEVICE|FLOW"
+    "|ANNOTATION_(COLOR|CATEGORY|ID|PARENT)",
     "class": "machine|node|rack|blade|platform|cluster|socket",
     "communicator": r"MPI_COMM_(WORLD|SELF)|User messages",
     "cores": r"[\d,-]+",
@@ -30,14 +31,15 @@ _WORDS = {
     "layer": r"(?i:posix|isoc|iso c|mpi|hdf5|netcdf)([ -]?(i/?o|file i/o))?",
     "loop": "for|while|do|goto|DO|DO WHILE|ARRAY|OTHER",
     "marker": r"recording (stopped|begins)|process ended early",
-    "metric": r"Host Memory|Live Blocks|PAPI_[A-Z0-9_]+|ru_[a-z]+",
+    "metric": r"[CG]PU page faults|Host Memory|Live Blocks|PAPI_[A-Z0-9_]+|ru_[a-z]+",
     "paradigm": r"(?i:mpi|openmp|omp|pthreads?|posix threads?|user|compiler|sampling|measurement system|unknown|none)",
     "number": r"\d+(\.\d+)?",
     "process": r"MPI Rank \d+( of world \d+)?",
     "sampling": "CPU time|elapsed time",
     "thread": r"(Master|Helper) thread|(Helper thread|Thread|MPI Rank|Rank) \d+|Memory"
     r"|(Thread \d+ \()?OMP thread \d+(:\d+| or \d+)*( or others)?( of Thread \d+)?\)?"
-    r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others)\]( context \d+)?( lane \d+| \d+)?",
+    r"|(OpenCL|CUDA|HIP)\[\d+:(\d+|others|unified memory|page faults)\]( context \d+)?( lane \d+| \d+)?",
+    "window": "(CUDA|OPENCL)_WINDOW",
     "unit": rf"#|[KMG]?i?B|bytes|[mun]?s|%|{re.escape(SECTION_UNIT)}",
     "function": r"main|UNKNOWN|MEASUREMENT OFF|TRACE BUFFER FLUSH|\[unknown\]|<(module|lambda|\w+comp|genexpr)>"
     r"|_start|start_thread|__libc_start\w*|__(vdso|kernel)_(clock_get(time|res)|gettimeofday|time|getcpu|rt_sigreturn)"
@@ -49,7 +51,8 @@ _WORDS = {
 _MPI = re.compile(r"P?MPI_\w+")
 _OPENMP = re.compile(r"(!\$)?omp [a-z ]+|omp_[a-z_]+")
 _DEVICE = re.compile(
-    r"(cl|cu|cuda)[A-Z]\w+|copy (to device|to host|on device|on host|between devices)|fill|map|unmap|migrate"
+    r"(cl|cu|cuda)[A-Z]\w+|copy (to device|to host|on device|on host|between devices)|fill|map|unmap"
+    r"|migrate( to device| to host| between devices)?"
 )
 _PARADIGMS = {name: getattr(_otf2, f"PARADIGM_{name}").value for name in ("MPI", "OPENMP", "PTHREAD", "OPENCL", "CUDA")}
 _KERNEL = 40

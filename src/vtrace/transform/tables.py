@@ -84,8 +84,11 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
     if not copy.whole:
         old |= _clipped(old, begin, end)
     of_row = dict(zip(part.locations, copy.numbers.tolist(), strict=True))
+    is_device = copy.trace.locations["device"]
     halves = [
-        (of_row[row], begin, end, end - begin, "mpi", CUT, count) for row, count in copy.result.halves.items() if count
+        (of_row[row], begin, end, end - begin, "library" if is_device[row] else "mpi", CUT, count)
+        for row, count in copy.result.halves.items()
+        if count
     ]
     rows = _joined([*zip(*(old[name].tolist() for name in old), strict=True), *halves])
     rows.sort(key=lambda row: (row[0], row[1], row[2]))

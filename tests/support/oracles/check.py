@@ -8,11 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from support.oracles.check_operations import check_io, check_windows
+from support.oracles.check_operations import STREAMS, check_io, check_windows
 from support.readers.archive import Event, Trace, read
 
-STREAMS = ("GPU", "ACCELERATOR_STREAM")
-"""The names of the type of a device's streams, in OTF2 2 and 3."""
 STREAM_NAMES = ("OpenCL[", "CUDA[")
 
 

@@ -7,15 +7,17 @@ from collections import Counter
 
 from support.readers.archive import Event, Trace
 
+STREAMS = ("GPU", "ACCELERATOR_STREAM")
+"""The names of the type of a device's streams, in OTF2 2 and 3."""
 _WIN_ENDS = {"RmaOpCompleteBlocking", "RmaOpCompleteNonBlocking", "RmaOpCompleteRemote", "RmaOpTest"}
 _WIN_STARTS = {"RmaPut", "RmaGet", "RmaAtomic"}
 _IO_ENDS = {"IoOperationComplete", "IoOperationCancelled"}
 
 
 def check_windows(trace: Trace, complete: bool) -> None:
-    """Operations are between the creation and the destruction of their window, and complete after their start. A
-    matching id belongs to one operation of a window and process. The request of a lock is before its release, and only
-    once unless a call fails.
+    """Operations are between the creation and the destruction of their window, in their process or on their stream of a
+    device, and complete after their start. A matching id belongs to one operation of a window and process. The request
+    of a lock is before its release, and only once unless a call fails.
     """
     alive: set[tuple[int, int]] = set()
     begun: set[tuple[int, int, int]] = set()
@@ -25,14 +27,15 @@ def check_windows(trace: Trace, complete: bool) -> None:
             continue
         process, win = trace.locations[event.location].process, event.attrs["win"]
         assert win in trace.windows, event
+        member = event.location if trace.locations[event.location].kind in STREAMS else process
         if event.kind == "RmaWinCreate":
-            alive.add((process, win))
+            alive.add((member, win))
             continue
         # The collective end of MPI_Win_free follows the destruction, and a failed creation defines no window.
         around = "HANDLE" in event.attrs.get("collective_op", "")
-        assert around or (process, win) in alive, f"{event} outside the life of {trace.windows[win]}"
+        assert around or (member, win) in alive, f"{event} outside the life of {trace.windows[win]}"
         if event.kind == "RmaWinDestroy":
-            alive.remove((process, win))
+            alive.remove((member, win))
         elif event.kind in _WIN_STARTS:
             operation = process, win, event.attrs["matching_id"]
             assert operation not in begun, f"{event}: this matching id has been used"

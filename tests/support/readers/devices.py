@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from support.oracles.check import STREAMS
+from support.oracles.check_operations import STREAMS
 from support.readers.archive import Trace
 
 
@@ -41,3 +41,25 @@ def streams(trace: Trace) -> dict[int, str]:
 def seen(activities: list[Activity]) -> list[tuple[str, int | None]]:
     """The names of activities, and their bytes."""
     return [(one.name, one.values.get("DEVICE_BYTES")) for one in activities]
+
+
+def one_sided(trace: Trace, stream: int) -> list[tuple[str, int, int]]:
+    """The copies of a stream as one-sided communication: Put or Get, the location of the other side, bytes. Each is one
+    activity of the stream, from its begin to its end, between the creation and the end of the window."""
+    found: list[tuple[str, int, int]] = []
+    kinds = [event.kind for event in trace.of(stream) if event.kind.startswith("RmaWin")]
+    assert kinds in ([], ["RmaWinCreate", "RmaWinDestroy"]), kinds
+    last = None
+    events = trace.of(stream)
+    for begin, event, end, leave in zip(events, events[1:], events[2:], events[3:], strict=False):
+        if event.kind in ("RmaPut", "RmaGet"):
+            assert (begin.kind, end.kind, leave.kind) == ("Enter", "RmaOpCompleteBlocking", "Leave")
+            assert (begin.time, end.time) == (event.time, leave.time)
+            assert (end.attrs["win"], end.attrs["matching_id"]) == (event.attrs["win"], event.attrs["matching_id"])
+            assert event.attrs["matching_id"] != last
+            last = event.attrs["matching_id"]
+            members = trace.comms[trace.windows[event.attrs["win"]].comm].members
+            assert members is not None
+            assert begin.more["DEVICE_BYTES"] == event.attrs["bytes"]
+            found.append((event.kind, members[event.attrs["remote"]], event.attrs["bytes"]))
+    return found

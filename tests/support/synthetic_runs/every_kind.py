@@ -57,6 +57,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["METRIC_GROUP"], 4, ["page-faults", "cpu"], ["#", "#"], ["page faults", "number of the CPU"], "ap", True],
     [D["DATA_SITE"], 3, 0x400010, 0x404010],
     [D["CALL_TIME"], 0, 1, 2, 30, 5_000_000],
+    [D["DEVICE_WIN"], 4, "CUDA_WINDOW", 5],
 ]
 # Kind, delta, id, payload; values of the record's item besides kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-sided communication: operations by window and target, and the time in synchronization by its kind."""
+"""One-sided communication: operations by window and target, and the time in synchronization by its kind. The copies of
+devices, which Score-P and vtrace write as one-sided communication, too, are not part of it."""
 
 from __future__ import annotations
 
@@ -43,11 +44,11 @@ def operation_name(operation: int) -> str:
 
 
 class _RmaPart(Part):
-    def __init__(self, sums: Sums, location: int) -> None:
-        self.sums, self.location = sums, location
+    def __init__(self, sums: Sums, location: int, *, counts: bool) -> None:
+        self.sums, self.location, self.counts = sums, location, counts
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        wanted = np.isin(batch.details["kind"], [number(kind) for kind in _KINDS])
+        wanted = self.counts & np.isin(batch.details["kind"], [number(kind) for kind in _KINDS])
         if np.any(wanted):
             found = batch.details.compress(wanted)
             self.sums.add(len(found), (self.location, found))
@@ -63,7 +64,7 @@ class Rma(Question[_RmaPart, Table]):
         self._sums = Sums(("location", "window", "target", "operation"), SUMS, self._columns)
 
     def part(self, trace: Source, location: int) -> _RmaPart:
-        return _RmaPart(self._sums, location)
+        return _RmaPart(self._sums, location, counts=not trace.locations["device"][location])
 
     def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
         """Columns of pieces. The details of all kinds begin with the target's rank. Put and get have bytes next; atomic

@@ -66,7 +66,9 @@ class Maps:
     windows: U4 = field(default_factory=empty4)
     """By local id, like the next three; events of unmapped ids are left out, and counted."""
     window_peer_offset: U4 = field(default_factory=empty4)
-    """As for communicators."""
+    """As for communicators; UNMAPPED: a peer is the number of a location."""
+    location_ranks: U4 = field(default_factory=empty4)
+    """By number of a location: its rank in the windows of devices."""
     rank_groups: U4 = field(default_factory=empty4)
     files: U4 = field(default_factory=empty4)
     handles: U4 = field(default_factory=empty4)
@@ -172,7 +174,7 @@ _TABLES = (
     ("shift_ns", "nshifts", "shifts"), ("rank_groups", "nrank_groups", ""), ("files", "nfiles", ""),
     ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
     ("user_peers", "nuser_peers", ""), ("comm_ranks", "ncomm_ranks", ""),
-    ("metric_sizes", "nmetric_sizes", ""),
+    ("metric_sizes", "nmetric_sizes", ""), ("location_ranks", "nlocation_ranks", ""),
 )  # fmt: skip
 """An array of struct vt_maps, its length, and another array of this length."""
 _MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}

@@ -144,7 +144,7 @@ interface Paint {
   idle: number;
   washed: number; // colour to which all but the found calls fade
   colour: 'class' | 'region' | 'wait' | 'work' | 'heat' | 'counter';
-  own: ((region: number) => number | undefined) | null; // the colour that the user chose for a region
+  own: ((region: number) => number | undefined) | null; // a region's colour: chosen, or its annotation's
   found: ((region: number) => boolean) | null; // true for a region that a search finds; null: no search
   longest: number; // ns, for heat
   memo: Map<number, number>; // colours of regions that do not depend on time

@@ -37,7 +37,7 @@ from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.missing_records import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, STREAM, UNCOUNTED, UNSAMPLED
 from vtrace.unify.model.profiles import ROW, calls_without_row
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     name = _REASONS.get(reason, "another reason")
     if reason >= _THINNED:
         name = THINNED + _length(process, 1 << (reason - _THINNED))
-    kind = "tracing" if name == FLUSH else class_name(classes)
+    is_stream = f"{STREAM}{number}" in process.definitions.properties  # its one-sided copies are not MPI's
+    kind = "tracing" if name == FLUSH else "library" if is_stream else class_name(classes)
     if name == OVERWRITTEN and begin == BEGIN:
         begin = process.archive_ns(process.definitions.first_ticks.get(number, process.contents.pairs[0].ticks))
         ns -= begin

@@ -21,6 +21,7 @@ from vtrace.unify.merge.code_addresses import name_call_sites, name_variables
 from vtrace.unify.merge.comm_identity import MOST_NESTED, Identifier, Intercomms, IntercommStep
 from vtrace.unify.merge.communicators import ConnectionStep, IdentityStep, MemberStep, MpiProcesses
 from vtrace.unify.merge.context_tree import find_contexts
+from vtrace.unify.merge.device_windows import DeviceWindowStep
 from vtrace.unify.merge.groups import SpecGroupStep, UserGroupStep, users_own
 from vtrace.unify.merge.inlined import InlinedStep
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
@@ -79,6 +80,7 @@ def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
     _fill(StringStep(builders, definitions), ranks)
     thread_comms = ranks.first(lambda: add_threads(system.system, definitions))
     _fill(TeamStep(builders, definitions), ranks)
+    _fill(DeviceWindowStep(builders, definitions), ranks)
     agree(UserGroupStep(builders, definitions), ranks)
     agree(SpecGroupStep(builders, definitions), ranks)
     _merge_messages(builders, definitions, ranks)

@@ -133,7 +133,8 @@ class Labels:
         if what == "metric_group":
             return ",".join(known.metric_groups[number].names) if number in known.metric_groups else None
         if what == "window":
-            return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
+            names = known.window_names | {n: window.name for n, window in known.device_windows.items()}
+            return names.get(number) or (f"window {number}" if number in known.windows else None)
         if what in ("file", "user_comm"):
             return (known.files if what == "file" else known.user_comms).get(number)
         if what == "team":

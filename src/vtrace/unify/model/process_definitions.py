@@ -161,6 +161,13 @@ class LocalWindow(NamedTuple):
     serial: int
 
 
+class DeviceWindow(NamedTuple):
+    """A window for copies of devices, whose members are all locations of the process. paradigm: OTF2's number."""
+
+    name: str
+    paradigm: int
+
+
 class MembersPiece(NamedTuple):
     """A piece of a group's list of members: ranks in a communicator (u32 bytes), from index first on."""
 
@@ -270,6 +277,7 @@ class ProcessDefinitions:
     """Handles of the parent that were open when the process began."""
     windows: dict[int, LocalWindow] = field(default_factory=dict)
     window_names: dict[int, str] = field(default_factory=dict)
+    device_windows: dict[int, DeviceWindow] = field(default_factory=dict)
     groups: dict[int, list[MembersPiece]] = field(default_factory=dict)
     regions_at: dict[int, RegionAt] = field(default_factory=dict)
     teams: dict[tuple[int, int], TeamMember] = field(default_factory=dict)
@@ -328,7 +336,8 @@ _TABLES: dict[str, tuple[str, Callable[..., Any]]] = {
     "COMM_GRID": ("grids", CommGrid), "COMM_PEER": ("comm_peers", CommPeer), "SUMMARY": ("summaries", Summary),
     "METRIC": ("metrics", _shared(LocalMetric)), "ATTRIBUTE": ("attributes", _shared(LocalAttribute)),
     "IO_FILE": ("files", _shared(str)), "IO_HANDLE": ("handles", _shared(Handle)), "RMA_WIN": ("windows", LocalWindow),
-    "RMA_WIN_NAME": ("window_names", str), "REGION_AT": ("regions_at", RegionAt), "TEXT": ("texts", _shared(str)),
+    "RMA_WIN_NAME": ("window_names", str), "DEVICE_WIN": ("device_windows", DeviceWindow),
+    "REGION_AT": ("regions_at", RegionAt), "TEXT": ("texts", _shared(str)),
     "MARKER": ("markers", UserMarker), "USER_COMM": ("user_comms", str), "SAMPLES": ("samples", SampleSums),
     "PYTHON_CODE": ("python_codes", _shared(PythonCode)),
 }  # fmt: skip
@@ -384,8 +393,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
 
 _INHERITED = (
     "regions", "comms", "members", "comm_names", "grids", "comm_peers", "metrics", "metric_groups", "attributes",
-    "files", "handles", "windows", "window_names", "groups", "regions_at", "call_sites", "data_sites", "texts",
-    "markers", "user_comms", "members_of", "python_codes",
+    "files", "handles", "windows", "window_names", "device_windows", "groups", "regions_at", "call_sites", "data_sites",
+    "texts", "markers", "user_comms", "members_of", "python_codes",
 )  # fmt: skip
 """The tables whose definitions a forked child inherits."""
 _TEXTS = ("texts", "call_sites", "data_sites")

@@ -29,7 +29,7 @@ export function windowOf(app, trace) {
 /** The colours of the page itself, as the browser wants them. */
 export const paperOf = () => matchMedia('(prefers-color-scheme: dark)').matches ? PAPER.dark : PAPER.light;
 
-/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: Paint}>} */
+/** The paint of each trace, kept from frame to frame. @type {WeakMap<object, {key: string, paper: any, paint: Paint}>} */
 const paints = new WeakMap();
 
 /** @type {PaintOf} */
@@ -52,7 +52,7 @@ function freshPaint(app, trace, paper) {
   return {
     classes, waiting: classes.map((/** @type {number} */ colour) => (isWait ? paper.wait : isGrey ? colour : waiting(colour, paper.back))), classOf: regions.classes, waits: regions.waits,
     back: paper.back, idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
-    memo: new Map(), own: app.own.size && ['class', 'region'].includes(state.colour) ? (region) => app.own.get(regions.name(region)) : null,
+    memo: new Map(), own: ['class', 'region'].includes(state.colour) ? (region) => app.own.get(app.own.size ? regions.name(region) : '') ?? (regions.colours[region] || undefined) : null,
     found: !state.search ? null : (region) => {
       const name = regions.name(region);
       return state.exact ? name === state.search : name.toLocaleLowerCase().includes(text);

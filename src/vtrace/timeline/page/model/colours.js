@@ -7,7 +7,7 @@ export const parsed = (text) => parseInt(text.slice(1), 16);
 /** @param {number} colour */
 export const css = (colour) => `#${colour.toString(16).padStart(6, '0')}`;
 
-/** A mix of two colours; part 0 gives the first, 1 the second. @param {number} from @param {number} to @param {number} part */
+/** Mixes two colours: part 0 is the first, 1 the second. @param {number} from @param {number} to @param {number} part */
 export function mixed(from, to, part) {
   let found = 0;
   for (const shift of [16, 8, 0]) {
@@ -17,14 +17,14 @@ export function mixed(from, to, part) {
   return found;
 }
 
-/** A shade of a class's colour for a region, the same in all views; the shades of two classes stay apart.
+/** A shade of a class's colour for a region, the same in all views, and unlike those of other classes.
  * @param {number} colour @param {number} region */
 export function shade(colour, region) {
   const turn = ((region * 0x9e3779b1) >>> 0) / 2 ** 32; // neighbours differ
   return turn < 0.5 ? mixed(colour, 0xffffff, turn * 0.4) : mixed(colour, 0x000000, (turn - 0.5) * 0.4);
 }
 
-/** The colour of a call that waits: half of the paper. @param {number} colour @param {number} back the paper */
+/** A call that waits: half of the paper. @param {number} colour @param {number} back the paper */
 export const waiting = (colour, back) => mixed(colour, back, 0.5);
 
 const HEAT = [0xfff3c4, 0xf0c040, 0xe08020, 0xc03020, 0x601030];
@@ -35,7 +35,7 @@ export function heat(part) {
   return mixed(HEAT[low], HEAT[low + 1], at - low);
 }
 
-/** The colour of a row that computes this part of what the row does that computes most. @param {number} part 0 to 1 @param {number} back the paper */
+/** The colour of a row by its work, a part of the most of a row. @param {number} part 0 to 1 @param {number} back the paper */
 export const workColour = (part, back) => heat(back > 0x808080 ? 0.1 + 0.9 * part : 0.9 - 0.9 * part);
 
 /** True if text on a colour must be light. @param {number} colour */

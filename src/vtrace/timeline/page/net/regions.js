@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names and classes of regions. The page requests names when it needs them, many at a time.
+// Names, classes and colours of regions; names on demand, many at a time.
 
 export class Regions {
   /** @param {Client} client @param {number} trace @param {() => void} arrived */
@@ -15,16 +15,16 @@ export class Regions {
     this.wanted = new Set();
     /** @type {Uint8Array} */
     this.classes = new Uint8Array(0);
-    /** 1 for each region that waits. @type {Uint8Array} */
-    this.waits = new Uint8Array(0);
+    this.waits = new Uint8Array(0); // 1 for each region that waits
+    this.colours = new Int32Array(0); // of annotations; 0: none
   }
 
   async start() {
     const found = await this.client.table('regions', {trace: this.trace, rows: 'classes'});
-    if (found) [this.classes, this.waits] = /** @type {any} */ ([found.columns.class, found.columns.waits]);
+    if (found) ({class: this.classes, waits: this.waits, colour: this.colours} = /** @type {any} */ (found.columns));
   }
 
-  /** The name of a region, '' until the name has arrived. @param {number} region */
+  /** A region's name, '' until it has arrived. @param {number} region */
   name(region) {
     const found = this.known.get(region);
     if (found === undefined && region >= 0 && !this.asked.has(region)) {
