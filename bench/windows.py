@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from measure import BIN, ENVIRONMENT, HERE, Row, at_least, at_most, run
@@ -145,7 +146,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
 
 
 def measure_large(work: Path) -> list[Row]:
-    """1000 M events: tiles, windows, and the page."""
+    """1000 M events: tiles, windows, and the page; the page and the commands for those of one thread."""
     from viewing import view
 
     archive = _archive(work, "huge", LARGE, RANKS)
@@ -162,7 +163,27 @@ def measure_large(work: Path) -> list[Row]:
         at_most("the same of 2000 events a row, CPU, p95", "ms", [near], 50),
         at_most("vtrace view, first picture with tiles", "s", [page.seconds], 2),
         at_most("view: input to painted frame, p95 of 120", "ms", [page.painted], 150),
+        *_of_one_thread(work, _archive(work, "one", LARGE, 1)),
     ]  # fmt: skip
+
+
+def _of_one_thread(work: Path, archive: Path) -> list[Row]:
+    from viewing import view
+
+    cpu, _ = _built(work, archive)
+    page = view(work, archive.stem)
+    seconds = []
+    for command in ("summary", "diagnose"):
+        begin = time.perf_counter()
+        subprocess.run([BIN / "vtrace", command, archive], cwd=work, env=ENVIRONMENT, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - begin)
+    return [
+        at_least(f"tiles of {LARGE // 10**6} M events of one thread", "M events/s", [LARGE / cpu / 1e6], 25),
+        at_most("view: first picture of these", "s", [page.picture], 1),
+        at_most("view: panels of these", "s", [page.panels], 2),
+        Row("summary of these", "s", None, seconds[0], None, "", True),
+        Row("diagnose of these", "s", None, seconds[1], None, "", True),
+    ]
 
 
 def _recorded(work: Path, name: str, events: int, ranks: int, *, calls: int = 50) -> None:

@@ -109,16 +109,16 @@ VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
 VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
 
-/* ---- whole_location.c ---- */
+/* ---- short_location.c ---- */
 
 /* Finds the functions of libotf2. Returns 0 for success. */
-VT_EXPORT int vt_whole_location_find(const char *library);
-/* Reads all events of a location into a batch that has none. reader: an OTF2_Reader whose event files are open;
-   callbacks: of vt_readback_callbacks; folder: with the files of the locations. Returns the number of events; -1, with
-   any events in the batch, for a location that has local definitions, might have more events than the batch has room
-   for, or cannot be read. */
-VT_EXPORT int64_t vt_read_whole_location(void *reader, void *callbacks, const char *folder, uint64_t location,
-                                         struct vt_batch *b);
+VT_EXPORT int vt_short_location_find(const char *library);
+/* Reads the events of a location from event `first` (from 1) on, up to the batch's last time, into a batch that has
+   none. reader: an OTF2_Reader whose event files are open; callbacks: of vt_readback_callbacks; folder: with the files
+   of the locations. Returns the number of events; -1, with any events in the batch, for a location that has local
+   definitions, has more events than the batch has room for, or cannot be read. */
+VT_EXPORT int64_t vt_read_short_location(void *reader, void *callbacks, const char *folder, uint64_t location,
+                                         uint64_t first, struct vt_batch *b);
 
 /* ---- host_times.c ---- */
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -17,6 +18,12 @@ from support.synthetic_runs import archives, grid, stepping
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.viewer import AXIS, NAMES, Viewer
+from vtrace.commands import view as command
+from vtrace.console import QUIET, Console
+from vtrace.timeline import call_store
+from vtrace.timeline.server import Server
+from vtrace.timeline.viewer_site import ViewerSite
+from vtrace.timeline.window_reader import WindowReader
 
 PICK, MOST, LEAST = (0xC0, 0, 0x60), (0x60, 0x10, 0x30), (0xF9, 0xDF, 0x8F)
 US, SLOW = stepping.US, stepping.SLOW_RANK
@@ -254,3 +261,22 @@ def test_marks_of_a_search_leave_thin_rows_visible(page: Browser, tmp_path: Path
         assert (marked > 0) == (most > 0)
         assert marked <= most
     assert view.width > NAMES
+
+
+def test_a_stack_of_too_many_calls(page: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pane says why there is no stack."""
+    stepping.write(tmp_path / "steps.trace")
+    window = WindowReader.window
+    monkeypatch.setattr(call_store, "LARGE", 0)
+    monkeypatch.setattr(WindowReader, "window", lambda self, *where: window(self, *where, limit=10))
+    quiet = Console("test", QUIET)
+    server = Server(ViewerSite([lambda: command._shown(str(tmp_path / "steps"), command.WHOLE, quiet)]))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        view = Viewer(page, server.address + "#row=0:l0")
+        assert "Too many calls for the stack: zoom in" in [text for text, *_ in view.texts()]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -13,7 +13,8 @@ import vtrace
 from support.synthetic_runs.archives import Foreign
 from vtrace.console import QUIET, Console
 from vtrace.io.archive import reader
-from vtrace.io.archive.batches import BatchBuffer
+from vtrace.io.archive.batches import ALWAYS, BatchBuffer
+from vtrace.io.archive.packed_reader import EventReader
 from vtrace.io.archive.reader import Reader
 from vtrace.timeline.short_locations import ShortLocations
 from vtrace.timeline.tile_cache import tiles_of
@@ -81,7 +82,7 @@ def test_the_same_events(anchor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 batch.refresh()
                 found = batch.time.tolist(), batch.kind.tolist(), batch.ref.tolist()
                 with monkeypatch.context() as changed:
-                    changed.setattr(steps, "whole", lambda *words, **others: False)
+                    changed.setattr(steps, "_at_once", lambda *words, **others: False)
                     expected: tuple[list[int], list[int], list[int]] = [], [], []
                     for piece in steps.batches(location, BatchBuffer(), kinds):
                         for column, values in zip(expected, (piece.time, piece.kind, piece.ref), strict=True):
@@ -91,6 +92,29 @@ def test_the_same_events(anchor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                     assert source.events == 2 * calls == steps.events
                 else:
                     assert calls == 40_000
+
+
+@pytest.mark.parametrize("first", [(1, ALWAYS), (1500, 7)])
+def test_windows_are_read_at_once(anchor: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[int, int]) -> None:
+    """The events of a window of a location, from its start or from a checkpoint."""
+
+    def events(source: EventReader) -> list[tuple[list[int], list[int]]]:
+        found, batch, stop = list[tuple[list[int], list[int]]](), BatchBuffer(), LENGTH // 2
+
+        def take() -> None:
+            found.append((batch.time.tolist(), batch.ref.tolist()))
+
+        source.read(4, batch, take, kinds={"Enter", "Leave"}, stop=stop, first=first)
+        assert batch.fields.ended
+        return found
+
+    with vtrace.open(anchor).reader() as source:
+        with monkeypatch.context() as changed:
+            changed.setattr(source, "_at_once", lambda *words, **others: False)
+            expected = events(source)
+        monkeypatch.setattr(source, "_events", lambda *words: pytest.fail("read step by step"))
+        assert events(source) == expected
+        assert len(expected[0][0]) > 900
 
 
 def test_a_cut_file_is_left_to_the_steps(anchor: Path) -> None:

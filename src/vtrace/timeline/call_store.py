@@ -42,6 +42,9 @@ class LocationCalls:
     for failing polls in a row.
     """
 
+    is_cut = False
+    """True if calls are missing, since the window has too many."""
+
     def __init__(self, calls: Mapping[str, Array], exclusive: Array | None = None) -> None:
         """calls: begin, end, region, depth, calls, in the order of their starts, a caller before its callees.
         exclusive: of each call; needed if callees may be missing."""
@@ -155,12 +158,14 @@ class CallStore:
         stop; a large location with too many calls in the window has none. Raises FormatError."""
         large = [row for row in locations if self.is_large(row)]
         found = self.of([row for row in locations if row not in large])
-        calls = self._reader.window(large, start, stop).calls if large else None
+        near = self._reader.window(large, start, stop) if large else None
         for row in large:
-            assert calls is not None
+            assert near is not None
+            calls = near.calls
             first, last = np.searchsorted(calls["location"], (row, row + 1))
             part = {name: calls[name][first:last] for name in (*_COLUMNS, "calls")}
             found[row] = LocationCalls(part, part["exclusive"])
+            found[row].is_cut = row in near.skipped
         return found
 
     def together(self, locations: Sequence[int], start: int, stop: int) -> Table:

@@ -326,7 +326,8 @@ def _tiles(shown: ShownTrace, words: _Query) -> Content:
 
 def _calls(shown: ShownTrace, words: _Query) -> Content:
     """The calls of rows of one location in a window, row by row in the order of their starts, and their number in each
-    row. If there are many, calls shorter than `shortest` are joined (LocationCalls.drawn)."""
+    row. If there are many, calls shorter than `shortest` are joined (LocationCalls.drawn). cut: see
+    LocationCalls."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
     rows = [each[:1].tolist() for each in _rows(shown, words)]
@@ -336,7 +337,8 @@ def _calls(shown: ShownTrace, words: _Query) -> Content:
     found = {name: np.concatenate([*(each[name] for each in drawn), np.empty(0, np.int32)]) for name in names}
     found |= {name: found[name].astype(np.int32) for name in ("region", "depth", "calls")}
     lengths = iter(len(each["begin"]) for each in drawn)
-    return pack(found | {"count": np.array([next(lengths) if each else 0 for each in rows], np.int32)})
+    count = np.array([next(lengths) if each else 0 for each in rows], np.int32)
+    return pack(found | {"count": count}, cut=any(each.is_cut for each in known.values()))
 
 
 def _messages(shown: ShownTrace, words: _Query) -> Content:

@@ -15,7 +15,7 @@ from vtrace.analysis.questions.profile import NUMBERS, CallTree, Profile, pruned
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.scan import CALLS
 from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Array, Table, group
+from vtrace.analysis.table import Array, Table, group, joined
 from vtrace.errors import FormatError
 from vtrace.io.archive.batches import NEVER, BatchBuffer
 from vtrace.io.archive.reader_abi import PATH, PATH_PART
@@ -141,11 +141,11 @@ class WindowSums:
                     except FormatError as error:
                         if str(error) not in self._trace.problems:
                             self._trace.problems.append(str(error))
-                    rows = replay.parts()
-                    found.append((location, rows[rows["part"] == 1]))
-        rows = np.concatenate([np.empty(0, PATH_PART), *(each for _, each in found)])
-        columns = {"location": np.repeat([each for each, _ in found], [len(each) for _, each in found])}
-        return [columns | {name: rows[name].astype(np.int64) for name in _COLUMNS[1:]}]
+                    found.append((location, replay.parts()))
+        rows = joined([each for _, each in found], PATH_PART)
+        inside = rows["part"] == 1
+        columns = {"location": np.repeat([each for each, _ in found], [len(each) for _, each in found])[inside]}
+        return [columns | {name: rows[name][inside].astype(np.int64) for name in _COLUMNS[1:]}]
 
     def _replay(self, tools: _Tools, location: int, piece: _Piece) -> None:
         reader, batch, replay = tools

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,16 +37,17 @@ _MOST = 1 << 16
 """The most cores of a list to count, since a damaged list may have any numbers."""
 
 
-def cores(text: str) -> set[int]:
+@lru_cache(maxsize=1024)
+def cores(text: str) -> frozenset[int]:
     """The numbers in a list such as 0-3,8; empty for any other text."""
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
-            return set()
+            return frozenset()
         begin, end = int(first[:9]), int((last or first)[:9])
         found.update(range(begin, min(end, begin + _MOST) + 1))
-    return found
+    return frozenset(found)
 
 
 def crowded_hosts(facts: RunFacts) -> list[tuple[str, int, int]]:
@@ -58,12 +60,12 @@ def crowded_hosts(facts: RunFacts) -> list[tuple[str, int, int]]:
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
-    hosts: dict[str, tuple[int, set[int]]] = {}
+    hosts: dict[str, tuple[int, frozenset[int]]] = {}
     for process, row in enumerate(trace.processes.records()):
         if process in absent or row["host"] not in hosts_here:
             continue
         if row["rank"] >= 0 and (usable := cores(known.get(row["group"], ""))):
-            ranks, before = hosts.get(row["host"], (0, set[int]()))
+            ranks, before = hosts.get(row["host"], (0, frozenset[int]()))
             hosts[row["host"]] = ranks + 1, before | usable
     return [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
 

@@ -146,6 +146,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         super().begin(trace, start, stop)
         self.comms, self._roles = Comms(trace), roles(trace)
         self._idle = BlockedTimes(trace), ProcessorWaits(trace)
+        self._asleep = {*self._idle[0].location.tolist()}
         self._memory = self._memory if trace.ranks.size == 1 else 0
 
     def part(self, trace: Source, location: int) -> _MpiEndsPart:
@@ -170,9 +171,9 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
 
     def idle(self, location: int) -> tuple[Array, Array, Array]:
         """Times, and the ns that a location has slept until then, and waited for a processor; empty without sleep."""
-        known = [kind.sums(kind.location == location) for kind in self._idle]
-        if not len(known[0][0]):
+        if location not in self._asleep:
             return (np.empty(0),) * 3
+        known = [kind.sums(kind.location == location) for kind in self._idle]
         times = np.unique(np.concatenate([times for times, _ in known]))
         asleep, waited = (np.interp(times, *one) if len(one[0]) else np.zeros(len(times)) for one in known)
         return times, asleep, waited

@@ -269,15 +269,18 @@ class Reader:
         expected: the least number of events; first: number of the event to begin with (from 1), and the time of the
         event before. Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
         """
-        if (first, start, stop) == ((1, ALWAYS), ALWAYS, NEVER) and self.whole(
-            location, batch, kinds, attributes=attributes, expected=expected
-        ):
+        number, last = first
+
+        def begin() -> None:
+            batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last, self.calls_attribute)
+
+        begin()
+        if self._at_once(location, batch, expected, first=number):
             batch.refresh()
             if len(batch):
                 yield batch
             return
-        number, last = first
-        batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last, self.calls_attribute)
+        begin()
         most, cut = self._extent(location)
         reader, handle = None, self._for(location).handle
         try:
@@ -297,9 +300,14 @@ class Reader:
         """Reads all events of a location with few events into one batch, as batches does, but in one call of C and
         without batch.refresh(). Returns False if batches must read the location, which then tells the reason."""
         batch.begin((self.offset, self.resolution), kinds, attributes=attributes, calls_attribute=self.calls_attribute)
-        handle = self._for(location).handle
-        found = self._own.vt_read_whole_location(handle, self._callbacks, self._folder_name, location, batch.address)
-        if found < expected:
+        return self._at_once(location, batch, expected)
+
+    def _at_once(self, location: int, batch: BatchBuffer, expected: int, *, first: int = 1) -> bool:
+        """Reads a location with few events from event `first` on into a batch that has begun, in one call of C and
+        without batch.refresh(). Returns False if it must be read step by step, which then tells the reason."""
+        handle, folder = self._for(location).handle, self._folder_name
+        found = self._own.vt_read_short_location(handle, self._callbacks, folder, location, first, batch.address)
+        if found < (0 if batch.fields.ended else expected):
             return False
         self.events = found
         return True

@@ -97,8 +97,8 @@ _OWN: Prototypes = {
     "vt_readback_callbacks": (_pointer, []),
     "vt_readback_callbacks_free": (None, [_pointer]),
     "vt_readback_crash_text": (None, [_text]),
-    "vt_whole_location_find": (ctypes.c_int, [_text]),
-    "vt_read_whole_location": (_i64, [_pointer, _pointer, _text, _u64, _pointer]),
+    "vt_short_location_find": (ctypes.c_int, [_text]),
+    "vt_read_short_location": (_i64, [_pointer, _pointer, _text, _u64, _u64, _pointer]),
     "vt_host_times": (None, [_pointer, _u64, _pointer, _pointer, _u64]),
     "vt_definitions_find": (ctypes.c_int, [_text, _text, ctypes.c_size_t]),
     "vt_definitions_new": (_pointer, []),
@@ -154,7 +154,7 @@ def readback() -> ctypes.CDLL:
     text = ctypes.create_string_buffer(256)
     path = _otf2.Config.lib_path().encode()
     failed = found.vt_readback_find(path, text, len(text)) or found.vt_definitions_find(path, text, len(text))
-    if failed or found.vt_whole_location_find(path):
+    if failed or found.vt_short_location_find(path):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
     return found
 

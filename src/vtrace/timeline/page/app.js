@@ -332,7 +332,7 @@ export class App {
     const rows = this.paneRows.filter((each) => Number(each[0]) === number), shortest = Math.floor((window.end - window.begin) / l.width / 2);
     const words = {trace: number, rows: key, from: begin, to: end};
     if (rows.length) this.client.table('calls', {...words, rows: rows.map((each) => each.slice(2)).join(','), shortest}, `stack ${number}`).then((found) => {
-      if (found) trace.stacks = new Map(callsByRow(found.columns).map((calls, at) => [rows[at], calls]));
+      if (found) [trace.stacks, trace.cut] = [new Map(callsByRow(found.columns).map((calls, at) => [rows[at], calls])), found.notes.cut];
       this.paneArrived();
     });
     else trace.stacks = undefined;

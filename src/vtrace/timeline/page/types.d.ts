@@ -37,6 +37,7 @@ interface TraceData {
   collectives?: Table;
   counters?: Table;
   stacks?: Map<string, Calls>; // of rows with a stack in the pane
+  cut?: boolean; // the window has too many calls for a stack
   sampled?: Calls; // stacks of samples of the row sampledOf
   sampledOf?: string;
   leaves?: Leaves;

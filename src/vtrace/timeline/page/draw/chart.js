@@ -279,5 +279,6 @@ function drawPane(s, views, {trace, stacks, counters, curves}) {
     const left = [[place.hidden, 'outer'], [place.cut, 'inner']].filter(([levels]) => levels).map((each) => each.join(' '));
     if (left.length && place.bottom - place.top > 24) s.text(`not shown: ${left.join(', ')} levels`, 6, place.top + 25, paper.faint, l.left - 12, 10);
   }
+  if (app.traces[trace].cut) s.text('Too many calls for the stack: zoom in', l.left + 6, l.bottom + 30, paper.text);
   if (counters) drawCounters(s, counters, curves, paper);
 }

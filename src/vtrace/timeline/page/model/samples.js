@@ -19,7 +19,7 @@ export function runs(leaves, key) {
 /** The function of a row at a time, -1: none. @param {Leaves | undefined} leaves @param {string} key @param {number} time */
 export const leafAt = (leaves, key, time) => (leaves?.region[binAt(leaves, key, time)] ?? 0) - 1;
 
-/** Heights of stacks in the pane, and the top of counters below them. Stacks shrink for counters to half of the room at most; each gets at least its part of the room, the last one also what is left.
+/** Heights of stacks in the pane, and the top of counters below them, for which stacks shrink to half of the room at most.
  * @param {number} room px @param {number[]} wanted px of each stack @param {number} counters px wanted */
 export function paneHeights(room, wanted, counters) {
   const high = counters ? Math.min(Math.max(room / 2, room - counters), wanted.reduce((a, b) => a + b, 0)) : room;
@@ -32,13 +32,12 @@ export function paneHeights(room, wanted, counters) {
   return {stacks, counters: high};
 }
 
-/** The levels of a stack to leave out. outer: those with nearly all of the time, so that others fit; inner: those that do not fit.
+/** Levels of a stack to leave out. outer: those with nearly all of the time; inner: those that do not fit.
  * @param {Stacks} stacks @param {number} rows that fit */
 export function hiddenLevels({begin, end, depth}, rows, window = {begin: -Infinity, end: Infinity}) {
   const times = /** @type {number[]} */ ([]);
   for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + Math.max(0, Math.min(end[at], window.end) - Math.max(begin[at], window.begin));
-  const fit = Math.max(1, Math.floor(rows));
-  const deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;
+  const fit = Math.max(1, Math.floor(rows)), deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;
   const outer = Math.max(0, Math.min(deep - fit, wide - 1));
   return {outer, inner: Math.max(0, times.length - outer - fit)};
 }

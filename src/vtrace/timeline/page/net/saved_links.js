@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The messages of a saved page: those of a window, as lines or joined to bundles, as the server sends them.
+// The messages of a saved page: of a window, as lines or bundles, as the server sends them.
 
 const STEPS = 24, MOST = 600;
 

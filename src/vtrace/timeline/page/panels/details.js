@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The facts of the selected call or sample, with buttons that go to related calls, and the calls that a search finds.
+// The facts of the selected call or sample, with buttons to related calls, and the calls that a search finds.
 
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a location with few events in one call: a run of 10 000 ranks has many of them, and each call from Python takes
-   as long as tens of events. */
+/* Reads a location with few events, or the events of a window of it, in one call: a run of 10 000 ranks has many of
+   them, and each call from Python takes as long as tens of events. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "readback.h"
 
+#define SHORT 8 /* bytes of a file of a location with few events, for each event of a batch; an event has about 12 */
 #define EMPTY 20 /* bytes of a file with only the head of a chunk and the records at its end */
 
 static const char ends[] = {2, 1}; /* the records at the end of each file: of its last chunk and of the file */
@@ -17,15 +18,17 @@ static const char ends[] = {2, 1}; /* the records at the end of each file: of it
 static struct {
     void *(*get)(void *, uint64_t);
     int32_t (*use)(void *, void *, void *, void *);
+    int32_t (*seek)(void *, uint64_t);
     int32_t (*read)(void *, void *, uint64_t, uint64_t *);
     int32_t (*close)(void *, void *);
 } otf2;
 
-VT_EXPORT int vt_whole_location_find(const char *path)
+VT_EXPORT int vt_short_location_find(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     return !(library && VT_FIND(otf2.get, "Reader_GetEvtReader") && VT_FIND(otf2.use, "Reader_RegisterEvtCallbacks") &&
-             VT_FIND(otf2.read, "Reader_ReadLocalEvents") && VT_FIND(otf2.close, "Reader_CloseEvtReader"));
+             VT_FIND(otf2.seek, "EvtReader_Seek") && VT_FIND(otf2.read, "Reader_ReadLocalEvents") &&
+             VT_FIND(otf2.close, "Reader_CloseEvtReader"));
 }
 
 /* A pipe must not stop the reader. */
@@ -56,8 +59,8 @@ static uint64_t size_of(const char *name)
     return whole ? (uint64_t)found.st_size : 0;
 }
 
-VT_EXPORT int64_t vt_read_whole_location(void *reader, void *callbacks, const char *folder, uint64_t location,
-                                         struct vt_batch *b)
+VT_EXPORT int64_t vt_read_short_location(void *reader, void *callbacks, const char *folder, uint64_t location,
+                                         uint64_t first, struct vt_batch *b)
 {
     char name[4096];
     uint64_t count = 0;
@@ -67,10 +70,12 @@ VT_EXPORT int64_t vt_read_whole_location(void *reader, void *callbacks, const ch
     if (!has_no_definitions(name)) return -1;
     strcpy(name + length, "evt");
     const uint64_t size = size_of(name);
-    if (!size || size > b->capacity) return -1;
+    if (!size || size > SHORT * b->capacity) return -1;
     void *events = otf2.get(reader, location);
     if (!events) return -1;
-    const int failed = otf2.use(reader, events, callbacks, b) || otf2.read(reader, events, size, &count);
+    const uint64_t most = size < b->capacity ? size : b->capacity;
+    int failed = otf2.use(reader, events, callbacks, b) || (first > 1 && otf2.seek(events, first));
+    if (!failed) failed = otf2.read(reader, events, most, &count) && !b->ended;
     otf2.close(reader, events);
-    return failed || b->out_of_room ? -1 : (int64_t)count;
+    return failed || b->out_of_room || (count == most && most < size) ? -1 : (int64_t)count;
 }
