@@ -180,6 +180,8 @@ def test_colours_and_categories(build: Builder, tmp_path: Path) -> None:
     assert {name: known[name] for name in ("red", "green", "plain")} == {"red": red, "green": 0xFF00, "plain": -1}
     rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=input").stdout.splitlines()
     assert [(row["function"], row["calls"]) for row in csv.DictReader(rows)] == [("red", "3")]
+    rows = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=*").stdout.splitlines()
+    assert "plain" not in {row["function"] for row in csv.DictReader(rows)}
     nothing = vtrace(tmp_path, "profile", "run", "--csv", "--select", "category=imput").stderr
     assert "--select: no category matches imput; did you mean input?" in nothing
 

@@ -181,7 +181,8 @@ class Patterns:
         activities = self.matching("class", np.array(table.activities, object))[table["activity"]]
         found: Array = self.matching("region", table["name"]) & (classes | activities)
         if self.of("category"):
-            found &= self.matching("category", categories(table))
+            known = categories(table)
+            found &= self.matching("category", known) & (known != "")
         if self.of("domain"):
             chosen = (groups["type"] == _OF_REGIONS) & self.matching("domain", groups["name"])
             ends = zip(groups["offset"][chosen].tolist(), groups["count"][chosen].tolist(), strict=True)
