@@ -47,6 +47,25 @@ def test_a_function_of_a_header_has_the_line_of_its_caller(tmp_path: Path) -> No
     assert facts.source(path) == "/a/a.cpp:7"
 
 
+def test_a_function_of_an_installed_module_has_its_caller(tmp_path: Path) -> None:
+    """A person knows the function of the program that calls numpy, also through another function of numpy."""
+    made, installed = Foreign(tmp_path / "a"), "/usr/lib/python3.11/site-packages/numpy/core.py"
+    begins = [(10 * level, "Enter", level) for level in range(4)]
+    made.events(0, [*begins, *((100 + 10 * level, "Leave", 3 - level) for level in range(4))])
+    made.begin_definitions()
+    made.machine(length=200)
+    made.location(0)
+    for number, name in enumerate(("main", "rebuild", "numpy.sort", "numpy.part")):
+        file = "/a/x.py" if number < 2 else installed
+        made.define("Region", number, name, name, "", 1, 1, 0, file, 5 + number, 5 + number)
+    facts = Trace(made.close()).diagnosis(Selection()).facts
+    texts = {place_text(facts.trace, facts.paths, path) for path in range(1, facts.paths.rows)}
+    assert texts == {
+        "main (x.py:5)", "rebuild (x.py:6)", "numpy.sort (core.py:7, called by rebuild)",
+        "numpy.part (core.py:8, called by rebuild)",
+    }  # fmt: skip
+
+
 def call(begin: int, end: int, name: str, *inside: Event) -> list[Event]:
     return [(begin, "Enter", region(name)), *inside, (end, "Leave", region(name))]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vtrace.analysis.activity import CLASS_OF, USER
-from vtrace.analysis.own_code import OwnCode, module_of_python
+from vtrace.analysis.own_code import OwnCode, is_foreign, module_of_python
 from vtrace.analysis.table import Table
 
 
@@ -35,6 +35,21 @@ def test_functions_of_the_system_are_not_own() -> None:
     source: Any = SimpleNamespace(regions=regions, contexts=contexts)
     own = [name for name, is_own in zip(known, OwnCode(source).compiled, strict=True) if is_own]
     assert own == ["work", "helper", "render"]
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [
+        ("/opt/mpich/lib/libmpi.so.12", True), ("/opt/openmpi/lib/libmpi_usempif08.so.40", True),
+        ("/opt/x/lib/libmpich_gnu_91.so.12", True), ("/opt/x/lib/libucp.so.0", True), ("libfabric.so.1", True),
+        ("/home/a/.cache/vtrace/mpi-1/libvtrace-mpi.so", True), ("/opt/gcc/lib64/libgfortran.so.5", True),
+        ("/opt/conda/lib/libstdc++.so.6", True), ("/usr/lib/libm.so.6", True), ("/home/a/libmpi_solver.so", False),
+        ("/home/a/lib/libhelp.so", False), ("/opt/x/lib/libopenblas.so.0", False), ("/home/a/solver", False),
+    ],
+)  # fmt: skip
+def test_libraries_that_are_not_the_programs(library: str, expected: bool) -> None:
+    """MPI and compilers are installed anywhere."""
+    assert is_foreign(library) == expected
 
 
 @pytest.mark.parametrize(

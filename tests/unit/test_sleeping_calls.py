@@ -146,6 +146,15 @@ def test_for_whom_calls_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("site", "is_told"), [(GIL, True), ("pthread_cond_wait@nptl/w.c:6", False)], ids=["python", "library"]
+)
+def test_who_waits_for_the_interpreter(tmp_path: Path, site: str, is_told: bool) -> None:
+    """A library's own thread waits for work; the stack ends in libc, since the library tells no callers."""
+    found = asleep(tmp_path, NAP + "python beat@/home/a/x.py:3", site).diagnosis(Selection()).findings
+    assert ("interpreter_lock" in {one.kind for one in found}) == is_told
+
+
+@pytest.mark.parametrize(
     ("function", "is_data"),
     [("read", True), ("__read_chk", True), ("recvmsg", True), ("poll", True), ("ppoll", True), ("pselect", True),
      ("epoll_wait", True), ("usleep", False), ("clock_nanosleep", False), ("pause", False)],

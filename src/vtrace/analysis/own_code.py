@@ -15,6 +15,11 @@ from vtrace.analysis.table import Array
 
 OF_SYSTEM = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
 """The beginning of the paths of libraries of the system, such as libm."""
+_RUNTIME = re.compile(
+    r"(^|/)lib(vtrace[\w-]*|p?mpi(ch\w*|fort|cxx|_(mpifh|usempi|cxx|cray|intel|gnu)\w*)?|open-(pal|rte)|uc[mpst]\w*|"
+    r"fabric|pmix|psm2?|gomp|i?omp5?|stdc\+\+|gfortran|quadmath|gcc_s)\.so"
+)
+"""Libraries of MPI, of what it communicates by, of compilers, and vtrace's own, wherever they are installed."""
 _UNNAMED = ("[", "__vdso_", "__kernel_")
 """Code without a symbol, such as [heat+0x1020], and the kernel's functions in the process (vdso(7))."""
 _INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
@@ -26,6 +31,11 @@ _PYTHON = (".py", "<string>", "<stdin>")
 def is_python(file: str) -> bool:
     """A file has functions of Python, not compiled ones."""
     return file.endswith(_PYTHON) or file.startswith("<frozen ")
+
+
+def is_foreign(library: str) -> bool:
+    """The library of a path is not the program's: it is the system's, of MPI or of a compiler."""
+    return bool(OF_SYSTEM.match(library) or _RUNTIME.search(library))
 
 
 def module_of_python(file: str) -> str:
@@ -48,7 +58,7 @@ class OwnCode:
         of C++'s headers."""
         columns = (self._trace.regions[name].tolist() for name in ("description", "name", "file"))
         known = [
-            not (OF_SYSTEM.match(library) or name.startswith(_UNNAMED) or in_headers(file))
+            not (is_foreign(library) or name.startswith(_UNNAMED) or in_headers(file))
             for library, name, file in zip(*columns, strict=True)
         ]
         found: Array = (CLASS_OF[self._trace.regions["activity"]] == USER) & np.array(known, bool)

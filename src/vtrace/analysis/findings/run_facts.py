@@ -38,6 +38,7 @@ from vtrace.analysis.findings.sleeping_calls import (
     sleeping_call,
 )
 from vtrace.analysis.long_calls import BODY, LongCalls
+from vtrace.analysis.own_code import is_python, module_of_python
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -735,8 +736,22 @@ def _caller(trace: Source, paths: Table, path: int) -> int:
     return max(0, path)
 
 
+def _caller_of_installed(trace: Source, paths: Table, path: int) -> str:
+    """Words about the nearest caller that is the program's own, for a function of an installed module of Python; else
+    ""."""
+    names, files = trace.regions["name"], trace.regions["file"]
+    if not module_of_python(str(files[int(paths["region"][path])])):
+        return ""
+    while (path := int(paths["parent"][path])) > 0:
+        row = int(paths["region"][path])
+        if is_python(str(files[row])) and not module_of_python(str(files[row])):
+            return f", called by {names[row]}"
+    return ""
+
+
 def place_text(trace: Source, paths: Table, path: int) -> str:
-    """A path in a sentence: step (heat.c:41), or MPI_Recv in exchange (heat.c:60), or MPI_Recv."""
+    """A path in a sentence: step (heat.c:41), or sort (numpy.py:9, called by step), or MPI_Recv in exchange
+    (heat.c:60), or MPI_Recv."""
     row = int(paths["region"][path])
     if row < 0:
         return OUTSIDE
@@ -744,7 +759,7 @@ def place_text(trace: Source, paths: Table, path: int) -> str:
     if name.startswith("!$omp"):
         return name
     if source:
-        return f"{name} ({_short(source)})"
+        return f"{name} ({_short(source)}{_caller_of_installed(trace, paths, path)})"
     caller = _caller(trace, paths, path)
     if not caller:
         return name
@@ -758,7 +773,7 @@ def callers_text(trace: Source, paths: Table, path: int) -> str:
     program call, also through one of them; else ""."""
     regions, at, through = paths["region"], path, ""
     user = np.append(CLASS_OF[trace.regions["activity"]] == USER, False)
-    if not path_source(trace, paths, path):
+    if not path_source(trace, paths, path) or _caller_of_installed(trace, paths, path):
         return ""
     while user[regions[at]]:
         above, same = int(paths["parent"][at]), np.flatnonzero(regions == regions[at])

@@ -129,7 +129,7 @@ def with_python(site: Sequence[str], callers: Sequence[str]) -> tuple[str, ...]:
         return tuple(site)
     ends = (at for at, call in enumerate(site) if call.rpartition("@")[0] in _INTERPRETER)
     inner = site[: next(ends, len(site))]
-    return (*inner, *callers) if _is_interpreter(inner) else tuple(site)
+    return (*inner, *callers) if not inner or _is_interpreter(inner) else tuple(site)
 
 
 def is_event_loop(site: Sequence[str]) -> bool:
@@ -149,7 +149,8 @@ def _first_of_python(site: Sequence[str]) -> int:
 
 
 def _is_interpreter(calls: Sequence[str]) -> bool:
-    return all(OF_INTERPRETER.search(call.rpartition("@")[2]) for call in calls)
+    """False without calls: a stack may end at the function of libc."""
+    return len(calls) > 0 and all(OF_INTERPRETER.search(call.rpartition("@")[2]) for call in calls)
 
 
 def _in_python(site: Sequence[str], python: int) -> str:
