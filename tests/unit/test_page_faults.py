@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import Foreign
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.page_fault_findings import _sampled_place
+from vtrace.analysis.findings.sampled_places import SampledPlace
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 
 MS = 10**6
@@ -72,3 +78,18 @@ def test_part_of_a_run(tmp_path: Path) -> None:
 def test_without_sums(tmp_path: Path) -> None:
     """Archives of other tools."""
     assert not told(tmp_path, {})
+
+
+@pytest.mark.parametrize(("others", "is_told"), [(8, True), (13, True), (25, False)])
+def test_the_function_with_most_page_faults(others: int, is_told: bool) -> None:
+    """Page faults take 200 ms. Of 10-ms samples 20 are in one function, the others in code that may have page faults,
+    too: 13 of them are above half of the loss, but may be so by chance."""
+    place = SampledPlace(names=("write_pages",), source="", is_inlined=False, ns=200 * MS)
+    columns = {"location": 0, "count": 20 + others, "ns": 10 * MS}
+    samples = Table({name: np.array([value]) for name, value in columns.items()})
+    trace = SimpleNamespace(interrupt_generators={"name": []})
+    facts: Any = SimpleNamespace(
+        rows=[0], trace=trace, costs=SimpleNamespace(samples=samples),
+        sampled=SimpleNamespace(longer=lambda around, locations, others: place),
+    )  # fmt: skip
+    assert (_sampled_place(facts, 200.0 * MS) is place) == is_told

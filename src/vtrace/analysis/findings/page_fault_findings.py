@@ -126,8 +126,8 @@ def _place(diagnosis: Diagnosis, faults: _Faults) -> tuple[str, dict[str, Any]]:
 
 
 def _sampled_place(facts: RunFacts, loss: float) -> SampledPlace | None:
-    """The function with most page faults, by samples of them, or by samples of time if all other code takes less time
-    than half of the loss."""
+    """The function with most page faults, by samples of them, or by samples of time, unless these show that all other
+    code, which may have few of the page faults, takes more time than half of the loss."""
     place = facts.sampled.longer((), facts.rows, []) if facts.sampled else None
     if place is None or facts.costs is None:
         return None
@@ -135,7 +135,8 @@ def _sampled_place(facts: RunFacts, loss: float) -> SampledPlace | None:
         return place
     samples = facts.costs.samples.take(np.isin(facts.costs.samples["location"], facts.rows))
     others = float((samples["count"] * samples["ns"]).sum()) - place.ns * len(facts.rows)
-    return place if others <= (1 - _MOST) * loss else None
+    error = float(np.sqrt(max(0.0, others) * _TICK))
+    return place if others - _SURE * error <= (1 - _MOST) * loss else None
 
 
 def _large_blocks(facts: RunFacts, blocks: HeapBlocks, count: int) -> tuple[str, dict[str, Any]] | None:
