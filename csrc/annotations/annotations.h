@@ -22,7 +22,8 @@ struct vt_named {
     struct vt_named *next; /* of the same hash value */
     struct vt_named *domain; /* NULL: this is a domain */
     uint32_t number; /* of a domain, from 1 on */
-    _Atomic uint32_t region, counter, label; /* ids; label: of the text; 0: not defined yet */
+    _Atomic uint32_t region, counter, label; /* ids; label: of the text, or NVTX's group of */
+    /* counters; 0: not defined yet */
     void *_Atomic handle; /* ITT's structure for it, or the name of a category; NULL: none */
     char text[];
 };
@@ -40,6 +41,18 @@ static inline uint32_t vt_region_of(struct vt_named *n)
     atomic_store_explicit(&n->region, region, memory_order_relaxed);
     return region;
 }
+/* Returns the counter with a name in a domain. type: VT_COUNT_TYPE_... */
+uint32_t vt_counter_in(const struct vt_named *domain, const char *name, int type);
+/* Records a mark: a marker with the domain's name. */
+void vt_mark_in(const struct vt_named *domain, const char *text);
+/* Converts a text to UTF-8. Returns `into`, of VT_LABEL_BYTES. */
+const char *vt_from_wide(char *into, const wchar_t *text);
+/* Returns zeroed memory, which is never freed; NULL: none. */
+void *vt_annotation_memory(size_t bytes);
+
+/* Attaches the library to the runtime. name: the interface. Returns 0 if nothing is recorded. */
+int vt_annotations_attach(const char *name);
+
 /* ---- attributes.c: what an event has beside its name ---- */
 
 enum vt_attribute_of_annotation {
@@ -59,18 +72,9 @@ uint32_t vt_label_of(struct vt_named *n);
 /* Returns the region with a name in a domain; if it is new, with the colour and category (or NULL) as description. */
 uint32_t vt_region_with(const struct vt_named *domain, const char *name, const uint32_t *rgb, const char *category);
 
-/* ---- names.c, again ---- */
+/* ---- open_ranges.c ---- */
 
-/* Returns the counter with a name in a domain. type: VT_COUNT_TYPE_... */
-uint32_t vt_counter_in(const struct vt_named *domain, const char *name, int type);
-/* Records a mark: a marker with the domain's name. */
-void vt_mark_in(const struct vt_named *domain, const char *text);
-/* Converts a text to UTF-8. Returns `into`, of VT_LABEL_BYTES. */
-const char *vt_from_wide(char *into, const wchar_t *text);
-/* Returns zeroed memory, which is never freed; NULL: none. */
-void *vt_annotation_memory(size_t bytes);
-
-/* Ranges that the program ends by an id, which is unique in its owner (open_ranges.c). */
+/* Ranges that the program ends by an id, which is unique in its owner. */
 struct vt_range_id {
     uint64_t owner, part[3];
 };
@@ -78,8 +82,5 @@ struct vt_range_id {
 void vt_range_open(struct vt_range_id id, uint32_t region, const uint64_t *attributes, unsigned words);
 /* Returns 0 if no such range is open. */
 int vt_range_close(struct vt_range_id id);
-
-/* Attaches the library to the runtime. name: the interface. Returns 0 if nothing is recorded. */
-int vt_annotations_attach(const char *name);
 
 #endif

@@ -260,8 +260,9 @@ static const struct entry core[] = {
     CALL(15, name_thread_wide), {0, NULL},
 };
 static const struct entry core2[] = {
-    CALL(1, vt_nvtx_mark), CALL(2, vt_nvtx_start), CALL(3, end), CALL(4, vt_nvtx_push), CALL(5, pop), CALL(8, name_category),
-    CALL(9, name_category_wide), CALL(10, register_string), CALL(11, register_wide), CALL(12, create_domain), CALL(13, create_domain_wide), {0, NULL},
+    CALL(1, vt_nvtx_mark), CALL(2, vt_nvtx_start), CALL(3, end), CALL(4, vt_nvtx_push), CALL(5, pop),
+    CALL(8, name_category), CALL(9, name_category_wide), CALL(10, register_string), CALL(11, register_wide),
+    CALL(12, create_domain), CALL(13, create_domain_wide), {0, NULL},
 };
 /* clang-format on */
 

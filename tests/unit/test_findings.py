@@ -170,6 +170,25 @@ def test_each_time_another_rank_takes_longer(less: int, kind: str, text: str, tm
     assert found.text.startswith(text), found.text
 
 
+def exchanges(works: list[list[int]]) -> dict[int, list[Event]]:
+    """The events of two ranks that work for so long before each MPI_Sendrecv with the other one."""
+    made: dict[int, list[Event]] = {rank: [(0, "Enter", 0)] for rank in range(2)}
+    now = 0
+    for each in works:
+        last = now + max(each)
+        for rank, work in enumerate(each):
+            sends, gets = ((at, f"Mpi{kind}", 1 - rank, 0, 1, 8) for at, kind in ((now + work, "Send"), (last, "Recv")))
+            made[rank] += [*call(now, now + work, "work"), *call(now + work, last, "MPI_Sendrecv", sends, gets)]
+        now = last
+    return {rank: [*events, (now, "Leave", 0)] for rank, events in made.items()}
+
+
+def test_another_rank_takes_longer_before_an_exchange(tmp_path: Path) -> None:
+    """Both ranks send before they wait: they do not take turns."""
+    found = told(Trace(archive(tmp_path / "a", exchanges([[400, 100], [100, 400]] * 5))), "imbalance")
+    assert found.text.startswith("the rank that takes longer in work in main changes: 3 us of waiting"), found.text
+
+
 @pytest.mark.parametrize("waited", [0, 160, 230])
 def test_waits_for_a_processor_change_ranks(waited: int, tmp_path: Path) -> None:
     """Each of two ranks works 300 ns longer once, for some of which it has no processor; no finding tells what is left

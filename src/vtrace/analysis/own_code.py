@@ -46,6 +46,11 @@ def module_of_python(file: str) -> str:
     return path.removesuffix(".py").removesuffix(">").replace("/", ".").removesuffix(".__init__")
 
 
+def is_own_python(file: str) -> bool:
+    """A file has functions of Python, and is the program's own."""
+    return is_python(file) and not module_of_python(file)
+
+
 class OwnCode:
     """The own functions of a trace's program."""
 
@@ -75,9 +80,7 @@ class OwnCode:
     @cached_property
     def python(self) -> Array:
         """(regions,) bool: functions of the program in Python."""
-        files = [str(name) for name in self._trace.regions["file"]]
-        own = [name.endswith(_PYTHON) and not _INSTALLED.search(name) for name in files]
-        return np.array(own, bool)
+        return np.array([is_own_python(str(name)) for name in self._trace.regions["file"]], bool)
 
     def among(self, regions: Array) -> Array:
         """(regions,) bool: the own functions for stacks with these regions: of Python if any is, else the compiled

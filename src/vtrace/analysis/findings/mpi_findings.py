@@ -50,8 +50,9 @@ _MOSTLY, _WRONG = 0.5, 0.3
 """The share of waits that wrong order of messages explains, from which on the sentence tells the order."""
 _OF_ONE_MESSAGE = ("MPI_Recv", "MPI_Mrecv", "MPI_Wait")
 """Calls that wait for one message."""
-_MEETINGS = ("mpi_barrier_wait", "mpi_wait_nxn")
-"""Kinds of waits in operations in which all ranks wait for all others."""
+_MEETINGS, _EXCHANGE = ("mpi_barrier_wait", "mpi_wait_nxn"), "MPI_Sendrecv"
+"""Kinds of waits in operations in which all ranks wait for all others, and the beginning of the names of calls in which
+each rank sends before it waits, so that no rank's work waits for another one's."""
 _NEARLY_ALL, _SOME = 0.99, 0.01
 """From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
 cause from the second share of the cause's largest place on."""
@@ -113,7 +114,8 @@ class _WaitPlaces:
     waits. A row of delays has the place of its direct wait; its indirect waits are later and elsewhere, in places whose
     waits have more time than the direct waits there."""
 
-    def __init__(self, waits: Table, delays: Table) -> None:
+    def __init__(self, waits: Table, delays: Table, exchanges: Array) -> None:
+        """exchanges: (regions,) bool, those of _EXCHANGE."""
         late, wrong_order = (waits.kinds.index(f"mpi_latesender{end}") for end in ("", "_wo"))
         kind = np.where(waits["kind"] == wrong_order, late, waits["kind"])  # delays have both kinds as late senders
         keys = [np.concatenate([kind, delays["kind"]]), np.concatenate([waits["path"], delays["waiting_path"]])]
@@ -122,7 +124,8 @@ class _WaitPlaces:
         self.is_bound = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in waits.bounds])
         self._known = {name: waits[name] for name in ("kind", "path")}
         self.of_wait, self.of_delay = member[: waits.rows], member[waits.rows :]
-        self._is_meeting = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in _MEETINGS])
+        meets = np.isin(keys[0][first], [waits.kinds.index(kind) for kind in _MEETINGS])
+        self._is_meeting = meets | np.append(exchanges, False)[waits.paths["region"][self.path]]
         has_cause = np.array([not name.endswith(_WITHOUT_CAUSE) for name in waits.kinds], bool)[keys[0][first]]
         whole = add_up(self.of_wait, waits["time_ns"], len(first)) * has_cause
         passed = np.maximum(0, whole - self._sums(self.of_delay, delays["direct_ns"]))
@@ -150,7 +153,7 @@ class _WaitPlaces:
         return caused
 
     def of_meetings(self, waits_ns: Array) -> bool:
-        """True if most of so many ns of waits in each place are in operations in which all wait for all."""
+        """True if most of so many ns of waits in each place are in _MEETINGS or _EXCHANGE."""
         return bool(waits_ns[self._is_meeting].sum() >= max(1, _MOSTLY * waits_ns.sum()))
 
     def certainty(self, waits_ns: Array) -> str:
@@ -189,7 +192,8 @@ def mpi_waits(diagnosis: Diagnosis) -> Iterator[Finding]:
     if not diagnosis.mpi:
         return
     facts, answers = diagnosis.facts, _without_recursion(diagnosis.facts, diagnosis.mpi)
-    places = _WaitPlaces(answers.waits, answers.delays)
+    exchanges = np.char.startswith(facts.trace.regions["name"].astype(str), _EXCHANGE)
+    places = _WaitPlaces(answers.waits, answers.delays, exchanges)
     explained_ns, clocks, pool = np.zeros(len(places.path)), ClockBounds(facts.trace), WaitPool(facts, answers.waits)
     server = serving_rank(facts)
     served = places.share(answers.waits, answers.waits["time_ns"] * _of_server(server, answers.waits))

@@ -38,7 +38,7 @@ from vtrace.analysis.findings.sleeping_calls import (
     sleeping_call,
 )
 from vtrace.analysis.long_calls import BODY, LongCalls
-from vtrace.analysis.own_code import is_python, module_of_python
+from vtrace.analysis.own_code import is_own_python, module_of_python
 from vtrace.analysis.processor_waits import BlockedTimes, ProcessorWaits
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.costs import CostQuestion, Costs
@@ -744,7 +744,7 @@ def _caller_of_installed(trace: Source, paths: Table, path: int) -> str:
         return ""
     while (path := int(paths["parent"][path])) > 0:
         row = int(paths["region"][path])
-        if is_python(str(files[row])) and not module_of_python(str(files[row])):
+        if is_own_python(str(files[row])):
             return f", called by {names[row]}"
     return ""
 

@@ -335,7 +335,7 @@ export class App {
       if (found) [trace.stacks, trace.cut] = [new Map(callsByRow(found.columns).map((calls, at) => [rows[at], calls])), found.notes.cut];
       this.paneArrived();
     });
-    else trace.stacks = undefined;
+    else trace.stacks = trace.cut = undefined;
     if (Number(row[0]) !== number) return;
     if (key.startsWith('l') && trace.meta.samples && samples) this.client.table('samples', {...words, location, shortest}, 'samples').then((found) => {
       if (found) [trace.sampled, trace.sampledOf] = [/** @type {any} */ (found.columns), row];

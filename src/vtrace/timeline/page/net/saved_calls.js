@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of a saved page: of a window, at a time, related ones, and those that a search finds.
+// The calls of a saved page: of a window, at a time, related, and those that a search finds.
 
 export class SavedCalls {
   /** @param {Ints} ints @param {number[]} locations in the file's order @param {(region: number) => string} nameOf */
