@@ -66,8 +66,11 @@ static void order(int n)
     wait_for_device();
 }
 
+static pthread_barrier_t start; /* no thread ends before the last begins: the last would continue its location */
+
 static void *on_stream(void *number)
 {
+    pthread_barrier_wait(&start);
     for (int i = 0; i < 10; i++) do_round((uint32_t)(uintptr_t)number);
     return NULL;
 }
@@ -75,6 +78,7 @@ static void *on_stream(void *number)
 static void threads(int n)
 {
     pthread_t all[16];
+    pthread_barrier_init(&start, NULL, (unsigned)n);
     for (int i = 0; i < n; i++) pthread_create(&all[i], NULL, on_stream, (void *)(uintptr_t)(20 + i));
     for (int i = 0; i < n; i++) pthread_join(all[i], NULL);
     wait_for_device();
