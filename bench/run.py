@@ -22,6 +22,7 @@ import compiled
 import counters
 import flush
 import functions
+import hdf5
 import importing
 import iocalls
 import memory
@@ -57,6 +58,7 @@ MODULES = (
     mpi,
     clocks,
     iocalls,
+    hdf5,
     memory,
     applications,
     always,

@@ -30,6 +30,7 @@ C_LAYERS = {
     "fipp": set(),
     "tracer": set(),
     "iowrap": _SHIM,
+    "hdf5wrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
     "openclwrap": {"devices.h"} | SHARED_HEADERS,

@@ -344,8 +344,8 @@ enum vt_kind {
 
 #define VT_IO_UNKNOWN 0xffffffffffffffffu /* bytes */
 
-/* The interfaces of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO. */
-#define VT_IO_PARADIGMS(X) X(POSIX, 1) X(ISOC, 2) X(MPI, 3)
+/* The interfaces of I/O; in an archive POSIX I/O, ISO C I/O, MPI-IO, HDF5. */
+#define VT_IO_PARADIGMS(X) X(POSIX, 1) X(ISOC, 2) X(MPI, 3) X(HDF5, 4)
 enum vt_io_paradigm {
 #define VT_IO_PARADIGM_ENUM(name, number) VT_IO_##name = number,
     VT_IO_PARADIGMS(VT_IO_PARADIGM_ENUM)
@@ -400,7 +400,7 @@ enum vt_lost {
     /* stopped before the end, 0: it did not; usage: struct vt_usage of its threads, or only its CPU times */            \
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
-    X(IO_HANDLE, 14, "id:id name:text? file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
+    X(IO_HANDLE, 14, "id:id name:text? file:id? paradigm:1..4=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
                      "parent:id? access:0..4?=OTF2_IoAccessMode status:0..511?&OTF2_IoStatusFlag") /* the last two: */ \
     /* of a handle that was open before recording began (flag PRE_CREATED) */                                          \
     X(RMA_WIN, 15, "id:id comm:id count:u32") /* count: number of earlier windows of that communicator */              \

@@ -11,7 +11,7 @@ from support.synthetic_runs.local_files import Chunk
 from support.synthetic_runs.run_files import unified, world, write_child, write_rank
 from vtrace.io.local.records import IO_PARADIGMS
 
-POSIX, ISOC, MPI = IO_PARADIGMS.values()
+POSIX, ISOC, MPI, HDF5 = IO_PARADIGMS.values()
 PRE_CREATED = 1
 
 
@@ -102,6 +102,19 @@ def test_forked_children(tmp_path: Path) -> None:
         ("child's", "/own", "NONE", None, None), ("child's", "/own", *open_before),
     ]  # fmt: skip
     assert trace.files == {0: ("/data", "node1"), 1: ("/own", "node1")}
+
+
+def test_the_handle_below_hdf5(tmp_path: Path) -> None:
+    """A file of HDF5 lies above the last handle of the same path, and a dataset above its file."""
+    definitions = [
+        world(0, 1), ["IO_FILE", 1, "/data"], ["IO_FILE", 2, "/data"], ["IO_FILE", 3, "/other"], handle(1, "first", 1),
+        handle(2, "fd", 1), handle(3, "other", 3), handle(4, "data", 2, HDF5), handle(5, "/u10", 2, HDF5, parent=4),
+        handle(6, "memory", None, HDF5),
+    ]  # fmt: skip
+    write_rank(tmp_path, 0, 1, definitions, {0: [use(1, 2, 3, 4, 5, 6)]})
+    handles = unified(tmp_path).handles
+    below = {h.name: None if h.parent is None else handles[h.parent].name for h in handles.values()}
+    assert below == {"first": None, "fd": None, "other": None, "data": "fd", "/u10": "data", "memory": None}
 
 
 def test_what_is_not_defined(tmp_path: Path) -> None:

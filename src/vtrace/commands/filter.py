@@ -28,7 +28,7 @@ Examples:
 """
 _ROOM = 1 << 16
 _LIBRARIES = (("libvtrace-io.so", "LIBC-I/O"), ("libvtrace-mem.so", "LIBC-MALLOC"))
-_GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_", "OMP"))
+_GROUPS = (("MPI_", "MPI"), ("H5", "HDF5"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_", "OMP"))
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of vtrace summary about I/O: files, directories, layers. Totals count each byte once, in the outermost
-layer that moved the byte."""
+"""The tables of vtrace summary about I/O: files, variables, directories, layers. Totals count each byte once, in the
+outermost layer that moved the byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from vtrace.analysis.activity import LAYERS
-from vtrace.analysis.questions.io_files import by_layer, reduce_io
+from vtrace.analysis.questions.io_files import by_layer, is_variable, reduce_io
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
@@ -33,9 +33,9 @@ class NumbersOfIo(Protocol):
 
 
 def io(numbers: NumbersOfIo, top: int, where: str) -> list[Sheet]:
-    """The tables files, directories and layers. top: rows in text; where: text on how to get all rows."""
+    """The tables files, variables, directories and layers. top: rows in text; where: text on how to get all rows."""
     rows = _files(numbers)
-    return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
+    return [files(rows, top, where), variables(numbers, top, where), directories(rows, top, where), layers(numbers)]
 
 
 def _key(layer: int) -> str:
@@ -104,6 +104,34 @@ def _note_unknown(sheet: Sheet, rows: list[Row]) -> None:
     unknown = sum(row["unknown_reads"] + row["unknown_writes"] for row in rows)
     if unknown:
         sheet.notes.append(f"unknown bytes of {some(unknown, 'operation')}: not in the sums")
+
+
+def variables(numbers: NumbersOfIo, top: int, where: str) -> Sheet:
+    """The table of datasets of HDF5, all processes together: the rate is that of one process."""
+    trace = numbers.trace
+    names, files = trace.io_handles["name"].tolist(), [*trace.files["name"].tolist(), _NO_FILE]
+    inside, group = is_variable(trace), trace.locations["group"]
+    found: dict[tuple[str, int], Row] = {}
+    ranks: dict[tuple[str, int], set[int]] = {}
+    for one in reduce_io(numbers.io, "location", "handle", "file").records():
+        if not inside[one["handle"]]:
+            continue
+        key = names[one["handle"]], one["file"]
+        row = found.setdefault(key, dict.fromkeys(_SUMS, 0))
+        for name in _SUMS:
+            row[name] += one[name] + one[f"nested_{name}"]
+        ranks.setdefault(key, set()).add(int(group[one["location"]]))
+    for (name, file), row in found.items():
+        moved, ns = row["bytes_read"] + row["bytes_written"], row["read_ns"] + row["write_ns"]
+        row |= {"rate": moved * 10**9 // max(ns, 1), "processes": len(ranks[name, file])}
+        row |= {"variable": name or "(without a name)", "file": str(files[file])}
+    rows = sorted(found.values(), key=lambda row: (-(row["read_ns"] + row["write_ns"]), row["variable"]))
+    columns = [column for column in _columns("variable")[:-2] if column.key != "opens"]
+    columns += [
+        Column("rate", "bytes/s"), Column("processes", "processes"), Column("variable", "variable", "text"),
+        Column("file", "file", "text", minor=True),
+    ]  # fmt: skip
+    return Sheet(name="variables", title="Variables", columns=columns, rows=rows).cut(top, where)
 
 
 def directories(rows: list[Row], top: int, where: str) -> Sheet:

@@ -3,7 +3,7 @@
 
 SUMMARY_TABLES = (
     "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "devices",
-    "kernels", "files", "directories", "layers", "heap", "counters", "coverage",
+    "kernels", "files", "variables", "directories", "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 SUMMARY_SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 

@@ -146,7 +146,9 @@ def _link(
     if _wants_openmp(options, line):
         found = toolchain.openmp_position(linked)
         place = len(linked) if found is None else found
-        linked[place:place] = toolchain.openmp_flags(directory)
+        linked[place:place] = toolchain.early_shim(directory, toolchain.OPENMP_SHIM)
+    if not line.shared and (found := toolchain.hdf5_position(linked)) is not None:
+        linked[found:found] = toolchain.early_shim(directory, toolchain.HDF5_SHIM)
     return [*linked, *vtrace]
 
 

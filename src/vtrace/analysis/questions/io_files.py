@@ -155,9 +155,9 @@ class IoPart(Part):
 
     def mark(self, points: Array) -> Array:
         """Takes the points in their order. Operations that begin while an operation of a higher layer is in progress
-        get its mark. Calls mark MPI-IO: they do not end with its operations."""
+        get its mark. Calls mark MPI-IO and HDF5, which move bytes in other calls than those that ask for it."""
         points = points[np.argsort(points["row"], kind="stable")]
-        points["marks"] &= 1 << MPI_IO
+        points["marks"] &= 1 << MPI_IO | 1 << HDF5
         layers = self.layers[self.ids.rows(points["handle"])]
         for layer in self.running:
             step = np.where(layers == layer, np.where(points["kind"] == 0, 1, -1), 0)
@@ -205,12 +205,22 @@ class Io(Question[IoPart, Table]):
         columns = np.array(rows, np.int64).reshape(len(rows), len(_SUMS) + 2).T
         _move_closes(columns[2:])
         handles = trace.definitions.ids["io_handles"].rows(columns[1])
+        for column in (_OPENS, _CLOSES, _INNER + _OPENS, _INNER + _CLOSES):
+            columns[2 + column, is_variable(trace)[handles]] = 0  # a dataset is opened in its file, which is open
         files = np.append(trace.io_handles["file"], -1)[handles]
         where = {
             "location": columns[0], "handle": handles, "file": files,
             "layer": np.append(trace.io_handles["layer"], OTHER)[handles].astype(np.int64),
         }  # fmt: skip
         return Table(where | dict(zip(_SUMS, columns[2:], strict=True)), layers=LAYERS)
+
+
+def is_variable(trace: Source) -> Array:
+    """(n + 1,) bool: True for handles of datasets of HDF5, whose parents are files of HDF5. The last one: unknown."""
+    layers = np.append(trace.io_handles["layer"], OTHER)
+    parents = np.append(trace.io_handles["parent"], -1)
+    found: Array = (layers == HDF5) & (layers[parents] == HDF5)
+    return found
 
 
 def _move_closes(sums: Array) -> None:

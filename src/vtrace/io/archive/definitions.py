@@ -121,6 +121,7 @@ IO_PARADIGMS = (
     ("POSIX", "POSIX I/O", "SERIAL", "OS"),
     ("ISOC", "ISO C I/O", "SERIAL", "NONE"),
     ("MPI-IO", "MPI-IO", "PARALLEL", "NONE"),
+    ("HDF5", "HDF5", "PARALLEL", "NONE"),
 )
 """Identification, name, class and flag, as Score-P writes them; defined in an archive that has files or handles."""
 

@@ -103,6 +103,8 @@ def _handles(builder: MapsBuilder) -> tuple[list[IoHandle], dict[int, int]]:
     process, maps = builder.process, builder.maps
     handles: list[IoHandle] = []
     numbers: dict[int, int] = {}
+    newest: dict[int | None, int] = {}
+    """The last handle of each file. HDF5 opens a file by another layer, whose handle is the parent of HDF5's."""
     wanted = _wanted(process)
     for local, handle in sorted(process.definitions.handles.items()):
         if local not in wanted:
@@ -110,15 +112,21 @@ def _handles(builder: MapsBuilder) -> tuple[list[IoHandle], dict[int, int]]:
         state = None
         if handle.flags & _PRE_CREATED or local in process.definitions.inherited:
             state = (_READ_WRITE if handle.access is None else handle.access, handle.status or _NO_STATUS)
+        file = known_id(maps.files, handle.file)
+        parent = numbers.get(-1 if handle.parent is None else handle.parent)
+        if handle.paradigm != IO_PARADIGMS["HDF5"]:
+            newest[file] = len(handles)
+        elif parent is None and file is not None:
+            parent = newest.get(file)
         numbers[local] = len(handles)
         handles.append(
             IoHandle(
                 name=_name(process, handle),
-                file=known_id(maps.files, handle.file),
+                file=file,
                 paradigm=handle.paradigm - 1,
                 flags=handle.flags | (_PRE_CREATED if state else 0),
                 comm=known_id(maps.comms, handle.comm),
-                parent=numbers.get(-1 if handle.parent is None else handle.parent),
+                parent=parent,
                 state=state,
             )
         )

@@ -256,8 +256,9 @@ _SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
 The shims come after the program's own archives: a program's own malloc replaces libc's."""
 
 
-OPENMP_SHIM = "libvtrace-omp.so"
-"""Must come before the OpenMP runtime, which the compiler adds at the end of the command."""
+OPENMP_SHIM, HDF5_SHIM = "libvtrace-omp.so", "libvtrace-hdf5.so"
+"""Must come before the library whose functions they wrap; the compiler adds the OpenMP runtime at the end of the
+command."""
 
 
 def openmp_position(args: Sequence[str]) -> int | None:
@@ -276,11 +277,28 @@ def uses_openmp(args: Sequence[str]) -> bool:
     )
 
 
-def openmp_flags(directory: str) -> list[str]:
-    """Flags that link the OpenMP shim, whatever the user's flags for static and unneeded libraries."""
-    if not os.path.exists(os.path.join(directory, OPENMP_SHIM)):
+def hdf5_position(args: Sequence[str]) -> int | None:
+    """The index of the first library of HDF5 in a link line; None if there is none, or it is static: the program would
+    lack what the shim defines, too."""
+    places = [arg[2:] for arg in args if arg.startswith("-L")]
+    for i, arg in enumerate(args):
+        name = os.path.basename(arg)
+        if re.fullmatch(r"libhdf5\w*\.so[.\d]*", name):
+            return i
+        if re.fullmatch(r"-lhdf5\w*", arg):
+            name = f"lib{arg[2:]}"
+            found = next((p for p in places if glob.glob(os.path.join(glob.escape(p), f"{name}.*"))), None)
+            is_static = found is not None and not os.path.exists(os.path.join(found, f"{name}.so"))
+            return None if is_static or "-static" in args or "-Wl,-Bstatic" in args[:i] else i
+    return None
+
+
+def early_shim(directory: str, name: str) -> list[str]:
+    """Flags that link the shim of a library, before this library, whatever the user's flags for static and unneeded
+    libraries."""
+    if not os.path.exists(os.path.join(directory, name)):
         return []
-    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", f"-l:{OPENMP_SHIM}", "-Wl,--pop-state"]
+    return ["-Wl,--push-state,-Bdynamic,--no-as-needed", f"-L{directory}", f"-l:{name}", "-Wl,--pop-state"]
 
 
 HOOKS = "libvtrace-inside.a"

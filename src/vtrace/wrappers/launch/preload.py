@@ -25,7 +25,9 @@ LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspa
 RUNTIME = "libvtrace.so.1"
 _PYTHON_HOOK = os.path.join(os.path.dirname(LIB), "python_hook")
 
-LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
+LIBRARIES = {
+    "openmp": ("libvtrace-omp.so",), "io": ("libvtrace-io.so", "libvtrace-hdf5.so"), "memory": ("libvtrace-mem.so",),
+}  # fmt: skip
 """Libraries to preload after the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
@@ -118,7 +120,7 @@ def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
         _set_counters(made, chosen.counters, environ)
     made.changes["VT_UNIFY"] = "no"
     kinds = [kind for kind in LIBRARIES if wants(kind, chosen, environ, False)]
-    ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
+    ours = _libraries(kinds)
     if chosen.switches["mpi"] or chosen.mpicc:
         library = uses.launchers_library(chosen.mpicc)
         if library is None:
@@ -127,6 +129,11 @@ def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
         ours.insert(1, uses.shim_of(library))
     made.changes["LD_PRELOAD"] = ":".join(ours)
     return made
+
+
+def _libraries(kinds: list[str]) -> list[str]:
+    """The runtime and the libraries for kinds of events."""
+    return [os.path.join(LIB, name) for name in (RUNTIME, *(name for kind in kinds for name in LIBRARIES[kind]))]
 
 
 def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
@@ -389,13 +396,14 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, sta
     defaults = {"openmp": uses.openmp(loaded)}
     kinds = [
         kind
-        for kind, name in LIBRARIES.items()
+        for kind, names in LIBRARIES.items()
         # A bundle also has the libraries that vtrace-cc has linked: the program does not start without them.
-        if wants(kind, chosen, start.environ, defaults.get(kind, False)) or (chosen.bundle and name in loaded.libraries)
+        if wants(kind, chosen, start.environ, defaults.get(kind, False))
+        or (chosen.bundle and names[0] in loaded.libraries)
     ]
     if "openmp" in kinds and (place := uses.unseen_targets(loaded, start.environ)):
         made.warnings.append(f"target regions are not recorded: LD_LIBRARY_PATH needs {place}, for its libomp.so")
-    ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
+    ours = _libraries(kinds)
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
     if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only an MPI shim calls this function
@@ -514,7 +522,7 @@ def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, en
     """Turns off ASan's check that ASan is the first library. Omits vtrace's malloc for TSan: TSan's malloc fails after
     another malloc during start-up."""
     names = [os.path.basename(name) for name in loaded.libraries]
-    memory = os.path.join(LIB, LIBRARIES["memory"])
+    memory = os.path.join(LIB, *LIBRARIES["memory"])
     if memory in ours and any(name.startswith(_TSAN) for name in names):
         ours.remove(memory)
         made.warnings.append("malloc is not recorded: the thread sanitizer has a malloc of its own")
