@@ -553,6 +553,18 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+def test_waits_for_a_processor_while_a_rank_waits_for_others_make_no_iteration_longer(tmp_path: Path) -> None:
+    """Rank 0 gives its processor away while it waits for rank 1, which takes 900 ns each 17th time."""
+    works = [[100, 900 if n % 17 == 16 else 100] for n in range(90)]
+    anchor = archive(tmp_path / "a", outside(works))
+    begins = np.cumsum([0, *(max(each) for each in works)]).tolist()
+    at_work = [(0, begins[n], begins[n] + 100, 80) for n in range(0, 16, 4)]
+    in_mpi = [(0, begins[n] + 100, begins[n] + 900, 700, "MPI_Coll") for n in range(16, 90, 17)]
+    without_processor(anchor, *at_work, *in_mpi)
+    found = told(Trace(anchor), "slow_iterations")
+    assert (found.culprit, found.loss_ns) == (f"rank 1, {OUTSIDE}", 5 * (800 + 800))
+
+
 @pytest.mark.parametrize(("slow", "length", "is_told"), [(0, 900, False), (0, 2900, True), (7, 900, True)])
 def test_a_first_iteration_may_be_slow(slow: int, length: int, is_told: bool, tmp_path: Path) -> None:
     """Of 100 iterations of 100 ns on two ranks one of rank 1 takes longer, by 7 or 22 % of the run."""

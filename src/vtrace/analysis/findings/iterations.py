@@ -423,17 +423,35 @@ def _iterations(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) 
 
 
 def _without_waits(facts: RunFacts, times: Array, begins: Array, locations: list[int]) -> Array:
-    """(iterations, locations) ns of Iterations.net. Of the processes that wait most."""
+    """(iterations, locations) ns of Iterations.net. Of the processes that wait most. While a process waits for others
+    in MPI, its waits for a processor make no iteration longer."""
     waited = facts.waited_at_work()[locations]
     if not len(times) or waited.sum() < _FEW_WAITS * facts.whole:
         return times
     start, end = begins.ravel(), (begins + times.clip(0)).ravel()
     own = np.broadcast_to(np.array(locations), times.shape).ravel()
-    longest = facts.waited_between(own, start, end, in_mpi=True)
+    longest = facts.waited_between(own, start, end)
+    in_mpi = facts.waited_between(own, start, end, in_mpi=True) - longest
+    if facts.call_waits:
+        in_mpi = np.maximum(0, in_mpi - _waited_for_others(facts.call_waits(), own, start, end))
+    longest += in_mpi
     for column in np.argsort(-waited)[:_WAITING].tolist():
         at = np.full(len(start), locations[column])
         np.maximum(longest, facts.waited_between(at, start, end), out=longest)
     found: Array = np.where(times >= 0, np.maximum(0, times - longest.reshape(times.shape)), times).astype(np.int64)
+    return found
+
+
+def _waited_for_others(call_waits: Table, locations: Array, begins: Array, ends: Array) -> Array:
+    """(n,) ns that each location waited for others in MPI between two times (ns)."""
+    found = np.zeros(len(locations))
+    for location in np.unique(locations).tolist():
+        waits, rows = call_waits.take(call_waits["location"] == location), np.flatnonzero(locations == location)
+        if waits.rows:
+            begin, ns = waits["begin"], waits["time_ns"]
+            times = np.maximum.accumulate(np.stack([begin, begin + ns], 1).ravel())
+            sums = np.cumsum(np.stack([np.zeros(waits.rows), ns], 1).ravel())
+            found[rows] = np.interp(ends[rows], times, sums) - np.interp(begins[rows], times, sums)
     return found
 
 
