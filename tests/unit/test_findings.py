@@ -637,6 +637,15 @@ def test_slow_iterations_explain_an_imbalance_in_a_call_that_sleeps(culprit: str
     assert explains(slow, Finding("imbalance", 1000, 0.1, "", culprit=culprit)) == is_same
 
 
+@pytest.mark.parametrize(
+    ("place", "ranks", "is_left_out"),
+    [("MPI_Barrier", (0, 1), True), ("MPI_Barrier", (3,), False), ("work", (0,), False)],
+)
+def test_a_late_rank_explains_slow_iterations_that_wait(place: str, ranks: tuple[int, ...], is_left_out: bool) -> None:
+    slow = Finding("slow_iterations", 900, 0.1, "", region=place, ranks=ranks)
+    assert explains(Finding("imbalance", 1000, 0.1, "", ranks=(0, 1, 2)), slow) == is_left_out
+
+
 @pytest.mark.parametrize(("place", "is_left_out"), [("MPI_Waitall", True), ("work", False)])
 def test_transfers_explain_turns_in_calls_of_mpi(place: str, is_left_out: bool) -> None:
     turns = Finding("serialisation", 1000, 0.1, "", region=place)
