@@ -129,6 +129,8 @@ _CALLS = (
      "int_free", "int_realloc", "malloc_consolidate", "unlink_chunk", "sysmalloc", "systrim")),
 )  # fmt: skip
 """Calls that samples may show: the setting that records them, words, the option, the functions."""
+_OF_MACHINE = ("noise", "oversubscribed", "tracing")
+"""Kinds of findings without a place in the program."""
 _NOTHING = (
     "nothing was recorded: a short run has no samples; compile with vtrace-cc for functions, or record files with "
     "vtrace run --io"
@@ -141,6 +143,7 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     if not facts.rows and facts.window == Selection():
         return _NOTHING
     unnamed = any(OUTSIDE in one.text for one in findings)
+    main = next((one for one in findings if one.kind not in _OF_MACHINE), None)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     functions = ""
     if any(UNNAMED in one.text for one in findings):
@@ -152,11 +155,12 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
-    elif (
-        unnamed and OUTSIDE in findings[0].text
-    ):  # a thread that sleeps for moments has none, nor a line about its calls
+    elif main and OUTSIDE in main.text:  # a thread that sleeps for moments has none, nor a line about its calls
         option = "vtrace run --python" if facts.blocked.python_regions else "compile with vtrace-cc"
         functions = f"samples do not show which functions take the time: {option}"
+        unknown_ns = facts.blocked.within() * facts.asleep_at_work * ~facts.blocked.is_known
+        if unknown_ns.sum() >= _MOSTLY * main.loss_ns / max(1, len(main.ranks)) and not facts.io.any():
+            functions += ", and whether calls of I/O do: vtrace run --io"
     elif any(UNKNOWN_CALL in one.text for one in findings) and not facts.io.any():
         functions = "to see whether the calls that sleep are I/O: vtrace run --io"
     others = _processes_to_record(facts), _locks_to_record(facts), *_calls_to_record(facts)
