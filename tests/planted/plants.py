@@ -427,7 +427,7 @@ PLANTS: tuple[Plant, ...] = (
     *_of_ranks(
         4,
         mpi="openmpi",
-        names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange", "probed", "polled"),
+        names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "periodic", "halo_exchange", "probed", "polled"),
     ),
     *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
     *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=(*_SHORT, "probed")),
