@@ -13,12 +13,13 @@ from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, location_text, locations_text
 from vtrace.analysis.findings.serving_rank import serving_rank
+from vtrace.analysis.findings.short_threads import short_threads
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges, some
-from vtrace.io.archive.properties import CORES, TID
+from vtrace.io.archive.properties import CORES
 from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
@@ -208,9 +209,7 @@ def _locks_to_record(facts: RunFacts) -> str:
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
     if facts.window != Selection() or not unknown:
         return ""
-    properties = trace.location_properties
-    several = properties["location"][properties["name"] == f"{TID}.2"].tolist()  # time between their threads is no wait
-    others = {*facts.masters.values(), *(row for _, row in facts.workers), *several}
+    others = {*facts.masters.values(), *(row for _, row in facts.workers), *short_threads(facts)}
     rows = [row for row in facts.rows if row not in others]
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()
