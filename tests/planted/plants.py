@@ -382,7 +382,7 @@ def _combined() -> Iterator[Plant]:
         ("held_for_statistics", 2, Cause(kind="lock", words="in update_statistics"), held, in_c),
         ("healthy_cells", 2, None, (*run, "cc"), in_c),
         ("late_job", 2, late_job, (*run, "cc"), "pool_of_rank.cpp"),
-        ("starts_late", 2, longer(words="longer in relax (", culprits=(1,)), (*run, "cc"), "async_of_rank.cpp"),
+        ("starts_late", 2, longer(words="longer in relax(double) (", culprits=(1,)), (*run, "cc"), "async_of_rank.cpp"),
         ("healthy_async", 2, None, (*run, "cc"), "async_of_rank.cpp"),
         ("one_loads", 4, Cause(kind="imbalance slow_iterations", words="load_frame", culprits=(0,)), run, in_python),
         ("late_item", 2, longer(words="transform", culprits=(1,), loss=0.030 * 15), run, in_python),
