@@ -358,7 +358,7 @@ def _of_inlined() -> Iterator[Plant]:
 
 
 def _combined() -> Iterator[Plant]:
-    """The properties of combined_plants.* and pool_of_rank.cpp: threads, pools and helpers in MPI programs. The words
+    """The properties of combined_plants.* and *_of_rank.cpp: threads, pools and helpers in MPI programs. The words
     are functions, which the compiler inlines."""
     steps, run, held = 20, ("run",), ("locks", "cc locks")
     longer, threads = partial(Cause, kind="imbalance"), partial(Cause, kind="omp_imbalance")
@@ -382,6 +382,8 @@ def _combined() -> Iterator[Plant]:
         ("held_for_statistics", 2, Cause(kind="lock", words="in update_statistics"), held, in_c),
         ("healthy_cells", 2, None, (*run, "cc"), in_c),
         ("late_job", 2, late_job, (*run, "cc"), "pool_of_rank.cpp"),
+        ("starts_late", 2, longer(words="longer in relax(double) (", culprits=(1,)), (*run, "cc"), "async_of_rank.cpp"),
+        ("healthy_async", 2, None, (*run, "cc"), "async_of_rank.cpp"),
         ("one_loads", 4, Cause(kind="imbalance slow_iterations", words="load_frame", culprits=(0,)), run, in_python),
         ("late_item", 2, longer(words="transform", culprits=(1,), loss=0.030 * 15), run, in_python),
     ]
@@ -427,7 +429,7 @@ PLANTS: tuple[Plant, ...] = (
     *_of_ranks(
         4,
         mpi="openmpi",
-        names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "halo_exchange", "probed", "polled"),
+        names=(*_SHORT, "late_receiver", "wrong_order", "pipeline", "periodic", "halo_exchange", "probed", "polled"),
     ),
     *_of_ranks(4, program="mpi_plants.f90", names=_SHORT),
     *_of_ranks(4, program="mpi_plants.py", mpi="mpich-wheel", modes=("run", "python"), names=(*_SHORT, "probed")),

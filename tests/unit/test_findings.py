@@ -15,6 +15,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.diagnosed import Event, asleep, threads, told, without_processor
 from support.synthetic_runs.random_mpi import archive, program, region
+from vtrace.analysis.findings import iteration_findings
 from vtrace.analysis.findings.finding import BOUND, Finding, largest_first
 from vtrace.analysis.findings.mpi_findings import mpi_waits
 from vtrace.analysis.findings.one_cause import explains, joined
@@ -553,6 +554,18 @@ def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
     assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
 
 
+def test_waits_for_a_processor_while_a_rank_waits_for_others_make_no_iteration_longer(tmp_path: Path) -> None:
+    """Rank 0 gives its processor away while it waits for rank 1, which takes 900 ns each 17th time."""
+    works = [[100, 900 if n % 17 == 16 else 100] for n in range(90)]
+    anchor = archive(tmp_path / "a", outside(works))
+    begins = np.cumsum([0, *(max(each) for each in works)]).tolist()
+    at_work = [(0, begins[n], begins[n] + 100, 80) for n in range(0, 16, 4)]
+    in_mpi = [(0, begins[n] + 100, begins[n] + 900, 700, "MPI_Coll") for n in range(16, 90, 17)]
+    without_processor(anchor, *at_work, *in_mpi)
+    found = told(Trace(anchor), "slow_iterations")
+    assert (found.culprit, found.loss_ns) == (f"rank 1, {OUTSIDE}", 5 * (800 + 800))
+
+
 @pytest.mark.parametrize(("slow", "length", "is_told"), [(0, 900, False), (0, 2900, True), (7, 900, True)])
 def test_a_first_iteration_may_be_slow(slow: int, length: int, is_told: bool, tmp_path: Path) -> None:
     """Of 100 iterations of 100 ns on two ranks one of rank 1 takes longer, by 7 or 22 % of the run."""
@@ -625,6 +638,15 @@ def test_slow_iterations_explain_an_imbalance_in_a_call_that_sleeps(culprit: str
     assert explains(slow, Finding("imbalance", 1000, 0.1, "", culprit=culprit)) == is_same
 
 
+@pytest.mark.parametrize(
+    ("place", "ranks", "is_left_out"),
+    [("MPI_Barrier", (0, 1, 3), True), ("MPI_Barrier", (3,), False), ("work", (0,), False)],
+)
+def test_a_late_rank_explains_slow_iterations_that_wait(place: str, ranks: tuple[int, ...], is_left_out: bool) -> None:
+    slow = Finding("slow_iterations", 900, 0.1, "", region=place, ranks=ranks)
+    assert explains(Finding("imbalance", 1000, 0.1, "", ranks=(0, 1, 2)), slow) == is_left_out
+
+
 @pytest.mark.parametrize(("place", "is_left_out"), [("MPI_Waitall", True), ("work", False)])
 def test_transfers_explain_turns_in_calls_of_mpi(place: str, is_left_out: bool) -> None:
     turns = Finding("serialisation", 1000, 0.1, "", region=place)
@@ -664,6 +686,21 @@ def test_known_and_unknown_waits_for_a_rank_are_one_finding() -> None:
     assert joined([unknown]) == [unknown]
     other = Finding("imbalance", 800, 0.2, known.text, culprit="rank 2, work (a.c:3)")
     assert joined([other, unknown]) == [other, unknown]
+
+
+def test_serial_work_of_a_rank_for_which_others_wait_is_one_finding() -> None:
+    culprit = "rank 1, setup (a.c:3)"
+    serial = Finding("omp_serial", 300, 0.1, "ranks 0-1 are idle", culprit=culprit, ranks=(0, 1))
+    text = "rank 1 takes longer in setup (a.c:3) than the others: 200 ns of waiting in MPI_Barrier"
+    (both,) = joined([serial, Finding("imbalance", 200, 0.1, text, culprit=culprit, ranks=(0,))])
+    assert (both.kind, both.loss_ns, both.culprit) == ("omp_serial", 500, culprit)
+
+
+def test_the_recording_is_no_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 writes its buffers longer and longer, which is a finding of its own."""
+    monkeypatch.setattr(iteration_findings, "FLUSH", "work")
+    found = Trace(archive(tmp_path / "a", meetings([[100 + 5 * n, 100] for n in range(40)]))).diagnosis(Selection())
+    assert "drift" not in {one.kind for one in found.findings}
 
 
 def test_drift_names_its_place(tmp_path: Path) -> None:

@@ -18,23 +18,37 @@ from vtrace.analysis.table import Table
 
 
 @pytest.mark.parametrize(
-    ("texts", "python", "line"),
+    ("texts", "python", "slept", "line"),
     [
-        ((f"rank 1 takes longer in {OUTSIDE}",), {}, "compile with vtrace-cc"),
-        ((f"rank 1 takes longer in {OUTSIDE}",), {3: "python work@/a/x.py:1"}, "vtrace run --python"),
-        (("rank 1 takes longer in work", f"iteration 3 took longer: rank 0, {OUTSIDE}"), {}, ""),
+        ((f"rank 1 takes longer in {OUTSIDE}",), {}, 100, "compile with vtrace-cc"),
+        (("noise", f"rank 1 takes longer in {OUTSIDE}"), {}, 100, "compile with vtrace-cc"),
+        ((f"rank 1 takes longer in {OUTSIDE}",), {3: "python work@/a/x.py:1"}, 100, "vtrace run --python"),
+        (
+            (f"rank 1 takes longer in {OUTSIDE}",),
+            {},
+            300,
+            "compile with vtrace-cc, and whether calls of I/O do: vtrace run --io",
+        ),
+        (("rank 1 takes longer in work", f"iteration 3 took longer: rank 0, {OUTSIDE}"), {}, 300, ""),
     ],
-    ids=["compiled", "Python", "named"],
+    ids=["compiled", "noise first", "Python", "asleep in an unknown call", "named"],
 )
 def test_functions_without_samples(
-    monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...], python: dict[int, str], line: str
+    monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...], python: dict[int, str], slept: int, line: str
 ) -> None:
-    """A function that sleeps for a millisecond at a time has no samples, nor has its call a line."""
+    """A function that sleeps for a millisecond at a time has no samples, nor has its call a line. Two ranks lose 1000
+    ns together for one that may sleep in calls of I/O."""
     for name in ("_processes_to_record", "_locks_to_record", "_calls_to_record"):
         monkeypatch.setattr(run_notes, name, lambda _: "")
-    blocked = SimpleNamespace(python_regions=python)
-    facts: Any = SimpleNamespace(rows=[0], window=Selection(), sampled=True, blocked=blocked, io=np.zeros(1, bool))
-    findings: Any = [SimpleNamespace(text=text) for text in texts]
+    blocked = SimpleNamespace(
+        python_regions=python, within=lambda: np.array([slept, 900]), is_known=np.array([False, True])
+    )
+    facts: Any = SimpleNamespace(rows=[0], window=Selection(), sampled=True, blocked=blocked, io=np.zeros(1, bool),
+                                 asleep_at_work=np.ones(2, bool))  # fmt: skip
+    findings: Any = [
+        SimpleNamespace(text=text, kind="noise" if text == "noise" else "imbalance", loss_ns=1000, ranks=(0, 2))
+        for text in texts
+    ]
     told = f"samples do not show which functions take the time: {line}" if line else ""
     assert run_notes.to_record(facts, findings) == told
 

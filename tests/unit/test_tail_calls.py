@@ -109,6 +109,31 @@ def test_jumps_to_a_known_function(tmp_path: Path, returns: list[int]) -> None:
     assert lines_between(program, step, stays) == []
 
 
+def test_a_function_without_the_name_of_a_symbol(tmp_path: Path) -> None:
+    """Debug information of a static function of C++ has only its start."""
+    text = """
+extern "C" void outside(void);
+int count;
+__attribute__((noinline)) static void reduce(int by)
+{
+    count += by;
+    outside(); /* 7 */
+}
+int main(int many, char **)
+{
+    reduce(many); /* 11 */
+    return count;
+}
+"""
+    (tmp_path / "outside.c").write_text(OUTSIDE)
+    (tmp_path / "main.cpp").write_text(text)
+    for words in ((need("gcc"), "-shared", "-fPIC", "-O1", "outside.c", "-o", "liboutside.so"),
+                  (need("g++"), "-O2", "-g", "-no-pie", "main.cpp", "./liboutside.so", "-o", "program")):  # fmt: skip
+        subprocess.run(words, cwd=tmp_path, check=True)
+    done = subprocess.run(["./program"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False)
+    assert lines_between(tmp_path / "program", int(done.stdout) - 1) == ["main.cpp:7"]
+
+
 def test_without_debug_information(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("int main(void) { return 0; }")
     subprocess.run([need("gcc"), "-O2", "a.c", "-o", "a"], cwd=tmp_path, check=True)

@@ -572,8 +572,10 @@ def test_the_last_thread_waits_for_locks(waits: int, rest: int | None, is_record
     assert [(one.loss_ns, one.certainty) for one in found] == ([(rest * ms, certainty)] if rest else [])
 
 
-def test_threads_that_have_a_location_one_after_the_other(tmp_path: Path) -> None:
-    """Twice a thread in location 2 sleeps for 400 ms, one in location 1 for 100. Location 1 has a thread until 1 s."""
+@pytest.mark.parametrize("waited", [0, 80])
+def test_threads_that_have_a_location_one_after_the_other(waited: int, tmp_path: Path) -> None:
+    """Twice a thread in location 2 sleeps for 400 ms, one in location 1 for 100. Location 1 has a thread until 1 s. The
+    first thread in location 2 may wait for a processor, which is no wait of the second one."""
     ms, made = 10**6, Foreign(tmp_path)
     lives = ((1, 1, 0, 100), (2, 2, 0, 400), (3, 1, 500, 600), (4, 2, 500, 900), (5, 1, 950, 1000))
     joins: list[Event] = []
@@ -593,8 +595,10 @@ def test_threads_that_have_a_location_one_after_the_other(tmp_path: Path) -> Non
     made.region(0, "pthread_join", _otf2.REGION_ROLE_THREAD_WAIT.value, PTHREAD)
     site = "nanosleep@x.c:1 <- search@/a/x.c:3"
     slept = asleep(made.close(), *((at, begin * ms, end * ms, site, ()) for _, at, begin, end in lives))
-    found = told(slept, "thread_imbalance")
-    assert found.loss_ns == 2 * 300 * ms
+    if waited:
+        without_processor(slept.anchor, (2, 0, 100 * ms, waited * ms))
+    found = told(Trace(slept.anchor), "thread_imbalance")
+    assert found.loss_ns == (2 * 300 - waited) * ms
     assert "which has more work in search (x.c:3, asleep in nanosleep): pthread_join" in found.text
 
 

@@ -122,7 +122,9 @@ class _CallSites:
             return _CallSite(address, jump, None, outside=False)
         attributes, _ = full_attributes(entry.get_DIE_from_attribute(origin))
         name = next((attributes[n].value for n in ("DW_AT_linkage_name", "DW_AT_name") if n in attributes), b"")
-        starts = self._named.named(os.fsdecode(name))
+        # static functions of C++ and internal procedures of Fortran have no name of a symbol, but their start
+        start = attributes.get("DW_AT_low_pc")
+        starts = [start.value] if start else self._named.named(os.fsdecode(name))
         outside = not starts and "DW_AT_external" in attributes
         return _CallSite(address, jump, starts[0] if len(starts) == 1 else None, outside)
 

@@ -84,6 +84,7 @@ def diagnose(
     if facts.has_mpi and trace.processes.rows > 1:
         question, selection = replay(), Selection.of(window.start, window.stop, window.locations)
         mpi = MpiAnswers.of(question, selection, facts.profile)
+        facts.call_waits = mpi.call_waits
         if window == Selection():
             facts.take_naps(question.of(selection).naps, question.of(selection).paths)
     iterations = iterations_of(facts, iteration, asked.calls)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import FLUSH
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import ESTIMATE, LEAST, Finding
 from vtrace.analysis.findings.grown_places import GrownPlace, grown_place, has_other_code
@@ -57,7 +58,7 @@ def slow_iterations(diagnosis: Diagnosis) -> Iterator[Finding]:
     made = [
         _slow(facts, iterations, each)
         for each in _with_one_cause(facts, iterations, LEAST * facts.whole)
-        if not each.slow.for_thread  # findings about threads tell these waits
+        if not (each.slow.for_thread or FLUSH in each.slow.names)  # other findings tell these waits, and the recording
         and not _is_first_use(facts, iterations, each)
     ]
     yield from sorted(made, key=lambda one: -one.loss_ns)[:_MOST]
@@ -76,7 +77,7 @@ def drift(diagnosis: Diagnosis) -> Iterator[Finding]:
     begin = int(iterations.table["begin"][iterations.table.rows - quarter])
     last = iterations.table.rows - quarter, iterations.table.rows - 1
     grown = slow_path(facts, iterations, *last)
-    if grown.for_thread:
+    if grown.for_thread or FLUSH in grown.names:
         return
     if step := iterations.step:
         grown_since = slow_path(facts, iterations, step, last[1])

@@ -65,8 +65,8 @@ class Iterations:
     contains an iteration, or "every N calls" if calls come in bursts. table: rows iteration, begin, end (ns, of all
     processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times:
     (iterations, locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like
-    times. net: times without the longest wait of a process for a processor meanwhile: the own one, or one at work,
-    for which others may wait. first: the number of the first iteration in the table.
+    times. net: times without the longest wait of a process for a processor meanwhile, at work or in MPI after what
+    it waited for, for which others may wait. first: the number of the first iteration in the table.
     slow: ranges of outlier iterations: rows of the first and the last one, without iterations in which a process did
     not record. drift: the median time of the last quarter divided by that of the first quarter; 1 with fewer than 8
     iterations. usual_rows: the iterations that drift compares: no outliers, all processes recorded.
@@ -423,17 +423,44 @@ def _iterations(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) 
 
 
 def _without_waits(facts: RunFacts, times: Array, begins: Array, locations: list[int]) -> Array:
-    """(iterations, locations) ns of Iterations.net. Of the processes that wait most."""
-    waited = facts.waited_at_work()[locations]
-    if not len(times) or waited.sum() < _FEW_WAITS * facts.whole:
+    """(iterations, locations) ns of Iterations.net. Of the processes that wait most. While a process waits for others
+    in MPI, its waits for a processor make no iteration longer."""
+    at_work = facts.waited_at_work()[locations]
+    if not len(times) or at_work.sum() < _FEW_WAITS * facts.whole:
         return times
     start, end = begins.ravel(), (begins + times.clip(0)).ravel()
-    own = np.broadcast_to(np.array(locations), times.shape).ravel()
-    longest = facts.waited_between(own, start, end, in_mpi=True)
-    for column in np.argsort(-waited)[:_WAITING].tolist():
-        at = np.full(len(start), locations[column])
-        np.maximum(longest, facts.waited_between(at, start, end), out=longest)
+    call_waits = _for_others(facts.call_waits()) if facts.call_waits else None
+
+    def waited(at: Array) -> Array:
+        works = facts.waited_between(at, start, end)
+        in_mpi = facts.waited_between(at, start, end, in_mpi=True) - works
+        others = _waited_for_others(call_waits, at, start, end) if call_waits else 0
+        found: Array = works + np.maximum(0, in_mpi - others)
+        return found
+
+    longest = waited(np.broadcast_to(np.array(locations), times.shape).ravel())
+    for column in np.argsort(-at_work)[:_WAITING].tolist():
+        np.maximum(longest, waited(np.full(len(start), locations[column])), out=longest)
     found: Array = np.where(times >= 0, np.maximum(0, times - longest.reshape(times.shape)), times).astype(np.int64)
+    return found
+
+
+def _for_others(call_waits: Table) -> Table:
+    """The waits without those after the last process has come."""
+    completes = [number for number, kind in enumerate(call_waits.kinds) if str(kind).endswith("_completion")]
+    return call_waits.take(~np.isin(call_waits["kind"], completes))
+
+
+def _waited_for_others(call_waits: Table, locations: Array, begins: Array, ends: Array) -> Array:
+    """(n,) ns that each location waited for others in MPI between two times (ns)."""
+    found = np.zeros(len(locations))
+    for location in np.unique(locations).tolist():
+        waits, rows = call_waits.take(call_waits["location"] == location), np.flatnonzero(locations == location)
+        if waits.rows:
+            begin, ns = waits["begin"], waits["time_ns"]
+            times = np.maximum.accumulate(np.stack([begin, begin + ns], 1).ravel())
+            sums = np.cumsum(np.stack([np.zeros(waits.rows), ns], 1).ravel())
+            found[rows] = np.interp(ends[rows], times, sums) - np.interp(begins[rows], times, sums)
     return found
 
 

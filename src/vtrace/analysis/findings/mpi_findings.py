@@ -29,6 +29,7 @@ from vtrace.analysis.findings.run_facts import (
 )
 from vtrace.analysis.findings.run_notes import crowded_hosts, died
 from vtrace.analysis.findings.serving_rank import serving_rank
+from vtrace.analysis.findings.short_threads import with_first_threads
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.wait_pool import WaitPool, waited_in_mpi
 from vtrace.analysis.questions.clock_bounds import ClockBounds
@@ -258,7 +259,7 @@ def _without_recursion(facts: RunFacts, answers: MpiAnswers) -> MpiAnswers:
         Table({**one, **{name: facts.without_recursion(one.paths)[one[name]] for name in names}}, **one.notes)
         for one, names in ((answers.waits, ("path",)), (answers.delays, ("path", "waiting_path")))
     )
-    return replace(answers, waits=waits, delays=delays)
+    return replace(answers, waits=waits, delays=with_first_threads(facts, delays))
 
 
 def _causes(

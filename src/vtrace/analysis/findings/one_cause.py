@@ -15,15 +15,21 @@ loss of all threads while one sleeps: with two threads the wait of the other one
 _NEARLY_ALL, _LARGE = 0.75, 0.05
 """Slow iterations explain an imbalance if they have this part of its waits, or most of them and the rest is below this
 share of the time of all threads."""
-_OF_THREADS = ("omp_imbalance", "thread_imbalance")
+_OF_THREADS = ("omp_imbalance", "thread_imbalance", "omp_serial")
 """Kinds of findings about threads of a process for which others wait."""
+_OF_RANKS = ("imbalance", "serialisation")
+"""Kinds of findings that name why ranks wait in MPI."""
 
 
 def explains(finding: Finding, other: Finding) -> bool:
     """True if a finding names the cause of the loss of another one, too: slow iterations explain an imbalance with the
-    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses. Slow
-    transfers explain that ranks are late by calls of MPI."""
+    same culprit if most waits for the culprit are in them: each process waits as long as one of theirs loses. Waits for
+    late ranks explain slow iterations in which the waiting ones take longer in MPI, slow transfers that ranks are late
+    by calls of MPI."""
     by_calls = (finding.kind, other.kind) == ("transfer", "serialisation") and other.region.startswith("MPI_")
+    waits = finding.kind in _OF_RANKS and other.kind == "slow_iterations" and other.region.startswith("MPI_")
+    if waits and 2 * len({*other.ranks} & {*finding.ranks}) > len(other.ranks):
+        return finding.loss_ns >= other.loss_ns
     if by_calls or finding.kind in kind_of(other.kind).explained_by:
         least = _HALF if other.kind == "blocked" else _MOSTLY
         return finding.share >= LEAST and finding.loss_ns >= least * other.loss_ns

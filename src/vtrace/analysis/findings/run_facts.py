@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,8 @@ class RunFacts:
     times: Array
     costs: Costs | None = None
     """The samples of the selection, if they were read with the other numbers."""
+    call_waits: Callable[[], Table] | None = None
+    """Gives the waits of single calls of MPI (Trace.call_waits); None: unknown."""
     naps: Table = field(default_factory=lambda: Table(dict.fromkeys(("location", "path", "ns"), np.empty(0, np.int64))))
     """location, path, ns: sleep between calls in a row that poll for messages of others, which is no work."""
 

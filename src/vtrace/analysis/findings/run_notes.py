@@ -13,12 +13,13 @@ from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import OUTSIDE, RunFacts, location_text, locations_text
 from vtrace.analysis.findings.serving_rank import serving_rank
+from vtrace.analysis.findings.short_threads import short_threads
 from vtrace.analysis.inlined import inlined_line
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges, some
-from vtrace.io.archive.properties import CORES, TID
+from vtrace.io.archive.properties import CORES
 from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ _CALLS = (
      "int_free", "int_realloc", "malloc_consolidate", "unlink_chunk", "sysmalloc", "systrim")),
 )  # fmt: skip
 """Calls that samples may show: the setting that records them, words, the option, the functions."""
+_OF_MACHINE = ("noise", "oversubscribed", "tracing")
+"""Kinds of findings without a place in the program."""
 _NOTHING = (
     "nothing was recorded: a short run has no samples; compile with vtrace-cc for functions, or record files with "
     "vtrace run --io"
@@ -141,6 +144,7 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
     if not facts.rows and facts.window == Selection():
         return _NOTHING
     unnamed = any(OUTSIDE in one.text for one in findings)
+    main = next((one for one in findings if one.kind not in _OF_MACHINE), None)
     unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
     functions = ""
     if any(UNNAMED in one.text for one in findings):
@@ -152,11 +156,12 @@ def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
         )
     elif (unnamed or unknown) and not facts.sampled:
         functions = "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc"
-    elif (
-        unnamed and OUTSIDE in findings[0].text
-    ):  # a thread that sleeps for moments has none, nor a line about its calls
+    elif main and OUTSIDE in main.text:  # a thread that sleeps for moments has none, nor a line about its calls
         option = "vtrace run --python" if facts.blocked.python_regions else "compile with vtrace-cc"
         functions = f"samples do not show which functions take the time: {option}"
+        unknown_ns = facts.blocked.within() * facts.asleep_at_work * ~facts.blocked.is_known
+        if unknown_ns.sum() >= _MOSTLY * main.loss_ns / max(1, len(main.ranks)) and not facts.io.any():
+            functions += ", and whether calls of I/O do: vtrace run --io"
     elif any(UNKNOWN_CALL in one.text for one in findings) and not facts.io.any():
         functions = "to see whether the calls that sleep are I/O: vtrace run --io"
     others = _processes_to_record(facts), _locks_to_record(facts), *_calls_to_record(facts)
@@ -204,9 +209,7 @@ def _locks_to_record(facts: RunFacts) -> str:
     unknown = settings.get("VT_PTHREAD", "locks") != "locks" and settings.get("VT_PROCESSOR_WAIT") == "yes"
     if facts.window != Selection() or not unknown:
         return ""
-    properties = trace.location_properties
-    several = properties["location"][properties["name"] == f"{TID}.2"].tolist()  # time between their threads is no wait
-    others = {*facts.masters.values(), *(row for _, row in facts.workers), *several}
+    others = {*facts.masters.values(), *(row for _, row in facts.workers), *short_threads(facts)}
     rows = [row for row in facts.rows if row not in others]
     n = facts.numbers.take((facts.waiting | facts.io)[facts.numbers["path"]])
     known = add_up(n["location"], n["exclusive"], trace.locations.rows) + facts.waited_at_work()

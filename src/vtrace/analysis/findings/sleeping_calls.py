@@ -181,9 +181,9 @@ def longer_sleep(
     asleep: BlockedTimes, ns: Array, locations: Sequence[int], others: Sequence[int], *, difference: float
 ) -> SleepingCall | None:
     """The call that explains a difference (ns) of the times of some locations and others, by their means. ns: (times,)
-    of the sleep that counts. None: none does."""
+    of the sleep that counts. None: none does, or none of its functions is known."""
     call, most = longest_sleep(asleep, ns, locations, others)
-    return call if most >= _MOST * max(1.0, difference) else None
+    return call if call and not call.is_of_start and most >= _MOST * max(1.0, difference) else None
 
 
 def longest_sleep(

@@ -15,15 +15,16 @@ from vtrace.analysis.findings.finding import ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.kinds import FindingKind, rule
 from vtrace.analysis.findings.late_partners import sleep_of_partners
 from vtrace.analysis.findings.lock_waits import has_sites
-from vtrace.analysis.findings.run_facts import CONSTRUCTS, OUTSIDE, TASKS, RunFacts, is_body, locations_text
+from vtrace.analysis.findings.run_facts import CONSTRUCTS, OUTSIDE, TASKS, RunFacts, is_body, locations_text, ranks_text
 from vtrace.analysis.findings.sleeping_calls import SleepingCall
 from vtrace.analysis.findings.thread_waits import EARLY_END, IDLE, KINDS, THREAD_BARRIER
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up
 
-_MUCH = 0.1
-"""Idle threads are told with at least this part of the time of the one that is idle longest."""
+_MUCH, _LONG = 0.1, 0.3
+"""Idle threads are told with at least this part of the time of the one that is idle longest, processes whose threads
+are idle meanwhile with the second part of the longest."""
 _UNEVEN, _CLEARLY = 0.1, 1.5
 """A function explains waits in barriers if its times differ by this share of them, and without a culprit so many times
 more than those of any other function."""
@@ -157,7 +158,8 @@ def barriers(diagnosis: Diagnosis) -> Iterator[Finding]:
     )
 )
 def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """One finding for all idle threads, with the serial call path that lasts longest. Waits in MPI are no such work."""
+    """One finding for all idle threads, with the serial call path that lasts longest, and the processes in which it
+    does, if not in all. Waits in MPI are no such work."""
     facts, waits = diagnosis.facts, diagnosis.thread_waits
     in_mpi = facts.waits_in_mpi[waits.paths["region"][waits["path"]]]
     waits = waits.take((waits["kind"] == IDLE) & ~in_mpi)
@@ -171,11 +173,15 @@ def idle_threads(diagnosis: Diagnosis) -> Iterator[Finding]:
     place = asleep.text if asleep else sampled.text if sampled else place
     idle, loss = add_up(waits["location"], waits["time_ns"], facts.trace.locations.rows), span(waits["time_ns"].sum())
     locations = np.flatnonzero(idle >= _MUCH * idle.max()).tolist()
+    at_path = waits.take(waits["path"] == path)
+    serial_ns = add_up(at_path["partner"], at_path["time_ns"], facts.trace.locations.rows)
+    longest = np.flatnonzero(serial_ns >= _LONG * serial_ns.max()).tolist()
+    who = ranks_text(facts.trace, longest) if len(longest) < len(facts.masters) else ""
     text = (
         f"{locations_text(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for {loss} outside of "
-        f"parallel regions, most of it while {place} runs on one thread"
+        f"parallel regions, most of it while {place} runs on one thread" + f" of {who}" * bool(who)
     )
-    yield _finding(facts, "omp_serial", waits, path, text=text)
+    yield _finding(facts, "omp_serial", waits, path, text=text, culprit=f"{who}, {place}" if who else "")
 
 
 def _functions(facts: RunFacts) -> Array:

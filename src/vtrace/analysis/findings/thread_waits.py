@@ -545,13 +545,17 @@ def _early_ends(
             groups.append([row])
     found = []
     for group in groups:
-        partner, last = max((ends[joined[row]] for row in group), key=lambda end: end[1])
-        of_group = [(int(mine["path"][row]), *ends[joined[row]]) for row in group]
-        found += [(path, location, partner, last - end, last) for path, location, end in of_group if end < last]
-    path, location, partners, time, until = np.array(found, np.int64).reshape(len(found), 5).T
-    since, partner_since = (
-        np.array([met.get(row, ALWAYS) for row in at.tolist()], np.int64) for at in (location, partners)
-    )
+        latest = max((joined[row] for row in group), key=lambda thread: ends[thread][1])
+        partner, last = ends[latest]
+        for row in group:
+            own, end = ends[joined[row]]
+            begun = (  # other threads may have had the locations before
+                max(begins.get(each, ALWAYS), met.get(at, ALWAYS))
+                for each, at in ((joined[row], own), (latest, partner))
+            )
+            if end < last:
+                found.append((int(mine["path"][row]), own, partner, last - end, *begun, last))
+    path, location, partners, time, since, partner_since, until = np.array(found, np.int64).reshape(len(found), 7).T
     return Waits(
         kind=np.full(len(found), EARLY_END), path=path, location=location, partner=partners,
         partner_path=np.full(len(found), -1), time=time, since=since, partner_since=partner_since, until=until,
