@@ -392,6 +392,20 @@ def test_mpi_trigger(mpi: Mpi, tmp_path: Path, mode: str, iteration: str, what: 
     assert any(re.fullmatch(rf"VT_TRIGGER: \d+ % of {what} in MPI", text) for text in texts)
 
 
+def test_all_ranks_write_their_rings(mpi: Mpi, tmp_path: Path) -> None:
+    """Rank 1 sleeps in a step. The profile of a rank keeps no events unless a trigger fires."""
+    rule = {"VT_ITERATION": "step", "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"}
+    program = mpi.build("mpi_kept.c")
+    run(program, tmp_path, "600", "500", launch=[*mpi.launch, "-n", "4"], env={**mpi.env, **rule})
+    assert not [*tmp_path.glob("*.node")]
+    unify(tmp_path, "mpi_kept")
+    trace = check(tmp_path / "mpi_kept-last.trace")
+    steps_of = {
+        event.location for event in trace.events if event.kind == "Enter" and trace.region_of(event).name == "step"
+    }
+    assert len(steps_of) == 4
+
+
 @pytest.mark.parametrize("more", [(), ("--profile-only",)])
 def test_trigger_option(program: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     words = ("--trigger", "iteration > 1000 x median", "--iteration", "step", "-o", "kept", "--no-unify", *more)
