@@ -44,7 +44,7 @@ CORE_LAYERS = [
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "file", "replay", "ring", "sample_stream", "stop", "profile",
-     "profile_fold", "budget", "keep", "trigger", "overhead", "call_counts", "left_out_memory",
+     "profile_fold", "budget", "keep", "node", "trigger", "overhead", "call_counts", "left_out_memory",
      "left_out_python", "thin", "thin_teams"},
     {"recording", "slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns",
      "region_groups", "limits", "counter_groups", "thread_time"},

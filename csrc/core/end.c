@@ -384,6 +384,7 @@ void vt_end(void)
     atomic_compare_exchange_strong(&vt_process.state, &on, VT_ENDED);
     int all = complete_all(1);
     vt_buffer_close(!all || !vt_process.set.clean);
+    vt_node_end();
     if (!vt_process.name_rank) say_what_was_written(all);
 }
 

@@ -45,6 +45,7 @@ struct vt_keep *vt_keep_of(struct vt_location *l)
     if (!k) return NULL;
     if (*set->trigger) vt_setting_trigger(set->trigger, &k->rules);
     else vt_setting_keep(set->keep, &k->rules);
+    k->is_main = !l->number;
     return l->keep = k;
 }
 
@@ -70,6 +71,15 @@ static int are_few(const struct vt_keep *k, uint64_t iterations)
 }
 
 static int is_slow(const struct vt_keep *k, uint64_t ticks) { return k->rules.slowest && step_of(ticks) >= k->slow; }
+
+/* Returns 1 if an iteration stays. Ranks that wait for each other in it measure almost the same duration, and the first one
+   decides; an iteration that takes twice as long as the others on this rank stays anyway. */
+static int is_chosen(const struct vt_keep *k, uint64_t number, uint64_t ticks)
+{
+    const int slow = is_slow(k, ticks);
+    if (!k->is_main || !k->rules.slowest) return slow;
+    return vt_node_keeps(number, slow, slow && step_of(ticks) >= k->slow + STEPS);
+}
 
 /* k->slow is the shortest duration that fewer iterations than the share reached, k->slower their number. */
 static void add_duration(struct vt_keep *k, uint64_t ticks)
@@ -106,7 +116,7 @@ void vt_keep_begins(struct vt_keep *k, const struct vt_iteration *i)
 void vt_keep_ends(struct vt_keep *k, const struct vt_iteration *i, uint64_t now)
 {
     const uint64_t ticks = now - i->entered;
-    if (k->fates[i->index] == VT_UNDECIDED) decide(k, i->index, is_slow(k, ticks) ? VT_KEPT : VT_LEFT_OUT);
+    if (k->fates[i->index] == VT_UNDECIDED) decide(k, i->index, is_chosen(k, i->number, ticks) ? VT_KEPT : VT_LEFT_OUT);
     if (!i->index && k->fates[0] == VT_KEPT) k->held = NULL;
     if (*vt_process.set.trigger) vt_trigger_ends(k, i->number, ticks, now);
     if (k->rules.slowest) add_duration(k, ticks);
@@ -116,6 +126,7 @@ void vt_keep_judged(struct vt_keep *k, const struct vt_iteration *i, uint64_t no
 {
     k->open = *i;
     if (!i->at || k->fates[i->index] != VT_UNDECIDED || !is_slow(k, now - i->entered)) return;
+    if (!is_chosen(k, i->number, now - i->entered)) return; /* it may insist later */
     decide(k, i->index, VT_KEPT);
     if (!i->index) k->held = NULL;
 }
@@ -141,6 +152,7 @@ void vt_keep_written(struct vt_location *l, const struct vt_chunk *c)
     struct vt_keep *k = l->keep;
     if (!k || k->held != c) return;
     k->held = NULL;
+    if (k->is_main) vt_node_keeps(k->open.number, 1, 1);
     decide(k, k->open.index, VT_KEPT);
 }
 

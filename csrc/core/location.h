@@ -169,6 +169,7 @@ struct vt_keep {
     struct vt_iteration start, open;
     uint64_t iterations, left_out; /* numbers of those that began, and that are left out */
     uint32_t seen, changed; /* words of the chunk that were walked before; 1: further iterations are left out */
+    uint32_t is_main; /* 1: those of the main thread, which the ranks of a node choose together */
     struct vt_chunk *held; /* full chunk with the begin of the open iteration, while that is undecided; NULL: none */
     uint32_t held_from; /* as vt_iteration.begin, in this chunk */
     /* the first and the last full chunk of an iteration that is left out, whose calls are still to be taken out; NULL: none */
@@ -485,6 +486,18 @@ void vt_keep_written(struct vt_location *l, const struct vt_chunk *c);
 uint32_t vt_keep_ready(struct vt_location *l);
 /* Defines the numbers of iterations. */
 void vt_keep_define(struct vt_location *l);
+
+/* ---- node.c: a file that all ranks of a run on a node map ---- */
+
+/* Returns 1 if an iteration stays: the first rank to ask decides for all. insists: 1 for an iteration that is to stay
+   whatever the ranks before have chosen; those that ask later keep it, too. Also for a process that chooses alone. */
+int vt_node_keeps(uint64_t number, int keeps, int insists);
+/* The trigger has fired in this process. */
+void vt_node_fire(void);
+/* Returns 1 if a trigger has fired in another rank since the last call. */
+int vt_node_has_fired(void);
+/* At the end of the process: the last rank of the node removes the file. */
+void vt_node_end(void);
 
 /* ---- left_out_memory.c: calls of malloc and its family that are left out for a time ---- */
 

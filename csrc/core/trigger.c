@@ -32,6 +32,7 @@ static void fire(struct vt_keep *k, uint64_t number)
     if (!k->fired) k->fired = number;
     VT_SET(k->fires, k->fires + 1);
     vt_ring_ask();
+    vt_node_fire();
 }
 
 /* Looks at the time in MPI since the last look. Fires for the first of several parts that are above the bound.
@@ -86,6 +87,8 @@ void vt_trigger_ends(struct vt_keep *k, uint64_t number, uint64_t ticks, uint64_
 
 void vt_trigger_walked(struct vt_keep *k, uint64_t now)
 {
+    if (!*vt_process.set.trigger) return;
+    if (vt_node_has_fired()) vt_ring_ask();
     const struct vt_clock_pair *p = &vt_process.head.pair;
     const uint64_t ns = vt_clock_ns(CLOCK_MONOTONIC_RAW) - p->mono;
     if (!k->rules.mpi || !ns) return;

@@ -5,6 +5,7 @@ trace, and each iteration has its begin and end."""
 from __future__ import annotations
 
 import json
+import platform
 import random
 import re
 import signal
@@ -150,6 +151,58 @@ def test_slowest(program: Path, tmp_path: Path, turns: int, middles: int) -> Non
     assert [end - begin + 1 == 2 + 2 * 5 * middles for begin, end in places] == slowest(durations, 0.1)
     unify(tmp_path, "kept")
     assert by_name(calls(tmp_path / "kept.trace"))["tiny"] == turns * 4 * middles
+
+
+def turns_of(where: Path, program: str) -> dict[int, list[tuple[int, bool]]]:
+    """By rank: of each iteration its ticks, and if it is in full."""
+    found: dict[int, list[tuple[int, bool]]] = {}
+    begun: dict[int, int] = {}
+    calls_in: dict[int, int] = {}
+    for line in vtrace(where, "dump", program, "--json").stdout.splitlines():
+        row = json.loads(line)
+        rank, name = row.get("rank"), row.get("name")
+        if row.get("kind") == "FUNCTION_ENTER" and name == "turn":
+            begun[rank], calls_in[rank] = int(row["ticks"]), 0
+        elif row.get("kind") == "FUNCTION_LEAVE" and name == "turn":
+            is_full = calls_in[rank] == 20 * (rank + 1)  # a call between two chunks stays
+            found.setdefault(rank, []).append((int(row["ticks"]) - begun[rank], is_full))
+        elif row.get("kind") == "FUNCTION_ENTER" and name == "tiny":
+            calls_in[rank] += 1
+    return found
+
+
+def lowest(before: list[tuple[int, bool]], share: float) -> int:
+    """The duration from which on iterations are among the slowest ones, rounded down."""
+    durations = sorted((ticks for ticks, _ in before), reverse=True)
+    return durations[min(int(share * (len(before) + 1)), len(durations) - 1)] * 15 // 16 if durations else 0
+
+
+def test_ranks_agree(mpi: Mpi, tmp_path: Path) -> None:
+    """All ranks keep the same iterations, but for those that take twice as long as the slowest share on one rank only.
+    Ranks fill their chunks at different times. In each 25th iteration one rank sleeps, and all wait."""
+    turns, limit = 1000, 0.05
+    env = {**mpi.env, "VT_ITERATION": "turn", "VT_KEEP": "slowest:5%"}
+    run(mpi.build("mpi_kept.c"), tmp_path, str(turns), "25", launch=[*mpi.launch, "-n", "4"], env=env)
+    assert not [*tmp_path.glob("*.node")]
+    found = turns_of(tmp_path, "mpi_kept")
+    assert {rank: len(each) for rank, each in found.items()} == dict.fromkeys(range(4), turns)
+    slow = [slowest([ticks for ticks, _ in found[rank]], limit) for rank in range(4)]
+    for number in range(turns):
+        kept = [found[rank][number][1] for rank in range(4)]
+        own = [slow[rank][number] for rank in range(4)]
+        assert any(kept) <= any(own)
+        assert all(own) <= all(kept)
+        if any(kept) != all(kept):
+            assert any(found[rank][number][0] >= 2 * lowest(found[rank][:number], limit) for rank in range(4))
+
+
+def test_a_file_of_a_killed_run(program: Path, tmp_path: Path) -> None:
+    """vtunify removes the file that the ranks of a node shared."""
+    run(program, tmp_path, "function", "40", "0")
+    left = tmp_path / f"kept.x{platform.node()}-0-0123456789abcdef.node"
+    left.write_bytes(bytes(131072))
+    unify(tmp_path, "kept")
+    assert not left.exists()
 
 
 def test_messages(mpi: Mpi, tmp_path: Path) -> None:
@@ -337,6 +390,20 @@ def test_mpi_trigger(mpi: Mpi, tmp_path: Path, mode: str, iteration: str, what: 
     unify(tmp_path, "mpi_trigger")
     texts = vtrace_api.open(archive).markers()["text"].tolist()
     assert any(re.fullmatch(rf"VT_TRIGGER: \d+ % of {what} in MPI", text) for text in texts)
+
+
+def test_all_ranks_write_their_rings(mpi: Mpi, tmp_path: Path) -> None:
+    """Rank 1 sleeps in a step. The profile of a rank keeps no events unless a trigger fires."""
+    rule = {"VT_ITERATION": "step", "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"}
+    program = mpi.build("mpi_kept.c")
+    run(program, tmp_path, "600", "500", launch=[*mpi.launch, "-n", "4"], env={**mpi.env, **rule})
+    assert not [*tmp_path.glob("*.node")]
+    unify(tmp_path, "mpi_kept")
+    trace = check(tmp_path / "mpi_kept-last.trace")
+    steps_of = {
+        event.location for event in trace.events if event.kind == "Enter" and trace.region_of(event).name == "step"
+    }
+    assert len(steps_of) == 4
 
 
 @pytest.mark.parametrize("more", [(), ("--profile-only",)])

@@ -17,9 +17,11 @@ from vtrace.text import shell_path
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
 """Suffix of a file until its head is written. A process killed before leaves the file without a record."""
-BEFORE_HEAD = (_UNBORN, ".buffer")
+_NODE = ".node"
+"""Suffix of a file without records that the ranks of a node share while they run."""
+BEFORE_HEAD = (_UNBORN, _NODE, ".buffer")
 """Suffixes of files that may have no head yet."""
-_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
+_KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer|node)"
 LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".vtz", ".out", ".exe")
 
@@ -92,7 +94,7 @@ def _files(
     """Returns the files with this prefix in their heads (None: any). Notes bad and headless files in seen."""
     files: dict[FileIdentity, ListedFile] = {}
     for path in paths:
-        if path.suffix == _UNBORN:  # no loss if its process was killed: the buffer has all records
+        if path.suffix in (_UNBORN, _NODE):  # no loss if its process was killed: the buffer has all records
             seen.empty.add(path)
             continue
         data, size = read_begin(path)
