@@ -93,7 +93,7 @@ def test_of_the_users_preloads(tmp_path: Path) -> None:
     shown = [need("sh"), "-c", "echo $LD_PRELOAD"]
     done = call([*RUN, "--io", "--memory", *RUN, "--io", *shown], tmp_path, env)
     assert [os.path.basename(path) for path in done.stdout.strip().split(":")] == [
-        "libvtrace.so.1", "libvtrace-io.so", "libvtrace-mem.so", "other.so",
+        "libvtrace.so.1", "libvtrace-io.so", "libvtrace-hdf5.so", "libvtrace-mem.so", "other.so",
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from support.users.terminal import on_terminal
 
 TABLES = (
     "classes", "samples", "regions", "bytes", "messages", "collectives", "rma", "rma_synchronization", "devices",
-    "kernels", "files", "directories", "layers", "heap", "counters", "coverage",
+    "kernels", "files", "variables", "directories", "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 
 

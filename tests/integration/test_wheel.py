@@ -96,6 +96,7 @@ def test_the_tag_is_that_of_the_newest_symbol(wheel: Path) -> None:
         "libvtrace.so.1",
         "libvtrace-transcode.so",
         "libvtrace-io.so",
+        "libvtrace-hdf5.so",
         "libvtrace-mem.so",
         "libvtrace-omp.so",
         "libvtrace-annotations.so",

@@ -107,7 +107,7 @@ def test_every_definition_of_the_format_is_read() -> None:
         ("CLOCK", [1, 2, -3]),
         ("ATTRIBUTE", [1, "offset", "where", 26]),
         ("IO_FILE", [1, None]),
-        ("IO_HANDLE", [2, "data", 1, 4, 0, 1, None, None, None]),
+        ("IO_HANDLE", [2, "data", 1, 5, 0, 1, None, None, None]),
         ("IO_HANDLE", [2, "data", 1, 3, 4, 1, None, None, None]),
         ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 5, 0]),
         ("IO_HANDLE", [2, "data", 1, 3, 1, 1, None, 0, 512]),
