@@ -88,6 +88,19 @@ VT_H5_CLOSES(H5Fclose)
 VT_H5_CLOSES(H5Dclose)
 VT_H5_CLOSES(H5Oclose)
 
+/* How h5py closes: the last reference closes a file or dataset, and may write it. Other identifiers are in memory only. */
+VT_H5_WRAP(H5Idec_ref, FILE_IO_METADATA, int, (vt_h5_id id), (id))
+{
+    struct vt_h5_batch batch = {0};
+    struct vt_h5_object *o = vt_h5_known(call.library, id);
+    if (!o) return next(id);
+    vt_h5_enter(&call, at);
+    const int r = next(id); /* the references that are left */
+    vt_h5_closed(&batch, o, !r);
+    vt_h5_finish(&batch, call.region);
+    return r;
+}
+
 static struct vt_h5_function close_all VT_H5_ENTRY = {"H5close", 0, VT_ROLE_FILE_IO_METADATA, false};
 __attribute__((visibility("default"))) int H5close(void)
 {

@@ -129,18 +129,28 @@ VT_H5_WRAP(H5Dwrite_chunk, FILE_IO, int,
 }
 
 /* The bytes of the chunk in the file. */
-VT_H5_WRAP(H5Dread_chunk, FILE_IO, int,
-           (vt_h5_id id, vt_h5_id properties, const uint64_t *offset, uint32_t *filters, void *data),
-           (id, properties, offset, filters, data))
-{
-    const struct transfer t = begin(&call, at, id, READ, properties);
-    const int r = next(id, properties, offset, filters, data);
-    uint64_t bytes = 0;
-    if (r >= 0 && call.library->chunk_bytes_of && call.library->chunk_bytes_of(id, offset, &bytes) < 0)
-        bytes = VT_IO_UNKNOWN;
-    end(&call, at, &t, bytes);
-    return r;
-}
+#define VT_H5_READ_CHUNK(name, params, args)                                                                           \
+    VT_H5_WRAP(name, FILE_IO, int, params, args)                                                                       \
+    {                                                                                                                  \
+        const struct transfer t = begin(&call, at, id, READ, properties);                                              \
+        const int r = next args;                                                                                       \
+        uint64_t bytes = 0;                                                                                            \
+        if (r >= 0 && call.library->chunk_bytes_of && call.library->chunk_bytes_of(id, offset, &bytes) < 0)            \
+            bytes = VT_IO_UNKNOWN;                                                                                     \
+        end(&call, at, &t, bytes);                                                                                     \
+        return r;                                                                                                      \
+    }
+
+VT_H5_READ_CHUNK(H5Dread_chunk,
+                 (vt_h5_id id, vt_h5_id properties, const uint64_t *offset, uint32_t *filters, void *data),
+                 (id, properties, offset, filters, data))
+VT_H5_READ_CHUNK(H5Dread_chunk1,
+                 (vt_h5_id id, vt_h5_id properties, const uint64_t *offset, uint32_t *filters, void *data),
+                 (id, properties, offset, filters, data))
+VT_H5_READ_CHUNK(H5Dread_chunk2,
+                 (vt_h5_id id, vt_h5_id properties, const uint64_t *offset, uint32_t *filters, void *data,
+                  size_t *size),
+                 (id, properties, offset, filters, data, size))
 
 VT_H5_WRAP(H5Dflush, FILE_IO, int, (vt_h5_id id), (id))
 {

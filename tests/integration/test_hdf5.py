@@ -174,6 +174,23 @@ def test_h5py(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_many_openings(tmp_path: Path) -> None:
+    """Each access by name opens and closes the dataset: it has one handle."""
+    (tmp_path / "model.py").write_text(
+        "import h5py\n"
+        "with h5py.File('model.h5', 'w') as f:\n"
+        "    f.create_dataset('x', (4,), 'i4')\n"
+        "    for _ in range(12000): f['x'][1]\n"
+    )
+    recorded(tmp_path, "model.py")
+    trace = read(tmp_path / "model.trace")
+    assert operations(trace) == [("/x", "READ", "NONE", 4)] * 12000
+    assert [h.name for h in trace.handles.values() if h.paradigm == "HDF5"] == ["model.h5", "/x"]
+    of_x = [e.kind for e in trace.events if e.kind in ("IoCreateHandle", "IoDestroyHandle")
+            and trace.handles[e.attrs["handle"]].name == "/x"]  # fmt: skip
+    assert of_x == ["IoCreateHandle", "IoDestroyHandle"] * (len(of_x) // 2)
+
+
 def test_two_libraries(tmp_path: Path) -> None:
     """Each caller gets the library that it was linked with: the C library of Debian beside that of h5py."""
     (tmp_path / "both.py").write_text(
