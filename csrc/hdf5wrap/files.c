@@ -71,6 +71,7 @@ VT_H5_WRAP(H5Olink, FILE_IO_METADATA, int, (vt_h5_id object, vt_h5_id where, con
     return r;
 }
 
+/* An identifier with further references stays (H5Iinc_ref, as netCDF does). */
 #define VT_H5_CLOSES(name)                                                                                             \
     VT_H5_WRAP(name, FILE_IO_METADATA, int, (vt_h5_id id), (id))                                                       \
     {                                                                                                                  \
@@ -78,7 +79,7 @@ VT_H5_WRAP(H5Olink, FILE_IO_METADATA, int, (vt_h5_id object, vt_h5_id where, con
         struct vt_h5_object *o = vt_h5_known(call.library, id);                                                        \
         vt_h5_enter(&call, at);                                                                                        \
         const int r = next(id);                                                                                        \
-        vt_h5_closed(&batch, o, r >= 0);                                                                               \
+        vt_h5_closed(&batch, o, o && r >= 0 && call.library->is_valid(id) <= 0);                                       \
         vt_h5_finish(&batch, call.region);                                                                             \
         return r;                                                                                                      \
     }

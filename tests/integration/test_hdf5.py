@@ -76,7 +76,7 @@ def test_operations(serial: Trace) -> None:
     assert operations(serial) == EXPECTED
     assert calls(serial) == {
         "H5Fcreate": 1, "H5Gcreate2": 1, "H5Gclose": 1, "H5Acreate2": 1, "H5Awrite": 1, "H5Aclose": 1, "H5Dcreate2": 2,
-        "H5Dwrite": ROWS + 2, "H5Dopen2": ROWS + 1, "H5Dread": 2, "H5Dclose": ROWS + 2, "H5Dset_extent": 1,
+        "H5Dwrite": ROWS + 2, "H5Dopen2": ROWS + 1, "H5Dread": 2, "H5Dclose": ROWS + 3, "H5Dset_extent": 1,
         "H5Fclose": 1, "H5close": 1,
     }  # fmt: skip
 

@@ -41,6 +41,7 @@ static void read_all(hid_t file, hsize_t n)
     double *all = malloc(n * 4 * sizeof *all);
     for (hsize_t i = 0; i < n; i++) {
         const hid_t set = H5Dopen2(file, "/temperature", H5P_DEFAULT);
+        if (!i) H5Iinc_ref(set), H5Dclose(set); /* stays open */
         if (!i) H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, all);
         H5Dclose(set);
     }
