@@ -293,6 +293,8 @@ static void say_iterations(void)
         left_out += k ? VT_READ(k->left_out) : 0;
         fires += k ? VT_READ(k->fires) : 0;
     }
+    if (vt_trigger_lacks_counter())
+        vt_say(1, "VT_TRIGGER=%s: the program has defined no such counter by the user API", vt_process.set.trigger);
     if (!*vt_process.set.iteration) vt_say(1, "VT_TRIGGER fired %llu times on rank 0", (unsigned long long)fires);
     else if (all && *vt_process.set.trigger)
         vt_say(1, "VT_TRIGGER fired for %llu of %llu iterations of rank 0", (unsigned long long)fires,

@@ -540,6 +540,12 @@ int vt_python_return(struct vt_location *l);
 void vt_trigger_region(uint32_t id, uint8_t paradigm);
 /* In the walk over records: a call begins or ends, an iteration begins or ends, the walk ends. now: ticks. */
 void vt_trigger_call(struct vt_keep *k, uint64_t region, int enters, uint64_t now);
+/* A counter of the user API is defined; type: as in VT_D_METRIC. Returns 1 if the program has not defined the counter that
+   VT_TRIGGER names. */
+void vt_trigger_counter(uint32_t id, const char *name, char type);
+int vt_trigger_lacks_counter(void);
+/* record: a METRIC. */
+void vt_trigger_value(struct vt_keep *k, const uint64_t *record);
 void vt_trigger_begins(struct vt_keep *k, uint64_t now);
 void vt_trigger_ends(struct vt_keep *k, uint64_t number, uint64_t ticks, uint64_t now);
 void vt_trigger_walked(struct vt_keep *k, uint64_t now);

@@ -166,9 +166,25 @@ static const char *after(const char *text, const char *word)
     return text + strspn(text, " ");
 }
 
+/* "NAME > VALUE". Names may have blanks and >, so the last > counts. The value is an integer: strtod depends on the locale. */
+static int read_counter(const char *text, struct vt_keep_rules *rules)
+{
+    const char *at = strrchr(text, '>');
+    char *end;
+    if (!at) return 0;
+    rules->counter = text;
+    for (rules->counter_bytes = (size_t)(at - text); rules->counter_bytes; rules->counter_bytes--)
+        if (text[rules->counter_bytes - 1] != ' ') break;
+    at += 1 + strspn(at + 1, " ");
+    rules->above = (double)strtoll(at, &end, 10);
+    return rules->counter_bytes && end > at && !end[strspn(end, " ")];
+}
+
 int vt_setting_trigger(const char *text, struct vt_keep_rules *rules)
 {
     *rules = (struct vt_keep_rules){.slowest = VT_KEEP_ALL / 2};
+    const char *counter = after(text, "counter ");
+    if (counter) return read_counter(counter, rules);
     const char *part = after(after(after(text, "mpi"), "wait"), ">");
     if (part) {
         part = read_number(part, 1, &rules->mpi);
@@ -206,7 +222,9 @@ void vt_setting_read_keep(int speaks, const char *name, char *into, size_t bytes
 void vt_setting_read_trigger(int speaks, const char *name, char *into, size_t bytes)
 {
     read_rules(name, into, bytes, vt_setting_trigger,
-               speaks ? "such as 'iteration > 1.5 x median' or 'mpi wait > 20 %': there is no trigger" : NULL);
+               speaks
+                   ? "such as 'iteration > 1.5 x median', 'mpi wait > 20 %' or 'counter NAME > 9': there is no trigger"
+                   : NULL);
 }
 
 /* A setting that needs a mode, and the name of a region. keeps: the mode keeps only the last records. */
@@ -216,7 +234,7 @@ static void check_rules(const struct vt_settings *set, const char *name, char *r
     const int fits = (set->mode != VT_MODE_TRACE) == keeps;
     if (!*rules) return;
     if (keeps) vt_setting_trigger(rules, &trigger);
-    if (fits && (*set->iteration || trigger.mpi)) return;
+    if (fits && (*set->iteration || trigger.mpi || trigger.counter)) return;
     const char *mode_needed = keeps ? "without VT_MODE=RING or PROFILE" : "with VT_MODE=RING or PROFILE";
     if (set->speaks) vt_say(1, "%s has no effect %s", name, fits ? "without VT_ITERATION" : mode_needed);
     rules[0] = 0;

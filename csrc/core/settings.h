@@ -52,11 +52,14 @@ int vt_setting_signal(const char *name);
    ten-thousandths of the median, mpi in millionths of the time. */
 struct vt_keep_rules {
     uint64_t first, every, slowest, longer, mpi;
+    const char *counter; /* in the parsed text; NULL: none */
+    size_t counter_bytes;
+    double above;
 };
 #define VT_KEEP_ALL UINT64_C(1000000)
 /* Parses rules such as "slowest:5%,every:100,first:10". Returns 0 if the text is something else. */
 int vt_setting_keep(const char *text, struct vt_keep_rules *rules);
-/* Parses "iteration > 1.5 x median" or "mpi wait > 20 %" in the same way. */
+/* Parses "iteration > 1.5 x median", "mpi wait > 20 %" or "counter NAME > 1000" in the same way. */
 int vt_setting_trigger(const char *text, struct vt_keep_rules *rules);
 
 /* Reads such a setting from the environment into a text; "" if it is unset or invalid. speaks 1: prints a message if

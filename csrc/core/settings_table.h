@@ -154,13 +154,13 @@ TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
      "end of recording: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
 
 TEXT(VT_KEEP, keep, 64, KEEP, PART, "filter.md",
-     "iterations of which all is recorded: first:10, every:100, slowest:5% (of a thread), or several, separated by commas; "
+     "iterations of which all is recorded: first:10, every:100, slowest:5%, or several, separated by commas; "
      "the calls in others are only counted", "all")
 TEXT(VT_ITERATION, iteration, 128, WORDS, NOTHING, "filter.md",
      "with VT_KEEP or VT_TRIGGER: the function or user region whose calls are the iterations", "none")
 TEXT(VT_TRIGGER, trigger, 64, TRIGGER, NOTHING, "filter.md",
-     "with VT_MODE=RING or PROFILE: write the last records when an iteration takes long, 'iteration > 1.5 x median', or "
-     "MPI does, 'mpi wait > 20 %'", "none")
+     "with VT_MODE=RING or PROFILE: write the last records when an iteration takes long, 'iteration > 1.5 x median', "
+     "MPI does, 'mpi wait > 20 %', or a counter of the user API is high, 'counter NAME > 1000'", "none")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)

@@ -337,6 +337,7 @@ static void other(struct pass *p, const uint64_t *w, uint32_t words)
 {
     const uint32_t kind = VT_KIND((uint32_t)*w);
     int goes = kind == VT_K_ATTRIBUTE;
+    if (kind == VT_K_METRIC && p->keep && !p->to && p->in >= p->keep->seen) vt_trigger_value(p->keep, w);
     if (kind == VT_K_ATTRIBUTE) {
         if (p->attributes == NO_WORD) {
             p->attributes = p->out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_TRIGGER: the flight recorder writes all records when an iteration takes longer than a multiple of the median of those
-   before on its thread, or when MPI calls take more than a part of a thread's time, in an iteration or in a second. The
-   walk over a full chunk (thin.c) sees the calls. */
+   before on its thread, when MPI calls take more than a part of a thread's time, in an iteration or in a second, or when a
+   counter of the user API rises above a value. The walk over a full chunk (thin.c) sees the calls and values. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
@@ -68,6 +68,41 @@ void vt_trigger_call(struct vt_keep *k, uint64_t region, int enters, uint64_t no
     see_second(k, now);
 }
 
+/* ---- Counters ---- */
+
+static _Atomic(uint32_t) counter; /* id of the counter that VT_TRIGGER names; 0: not defined yet */
+static char counter_type; /* as in VT_D_METRIC; set before `counter` */
+
+void vt_trigger_counter(uint32_t id, const char *name, char type)
+{
+    struct vt_keep_rules rules;
+    if (!*vt_process.set.trigger || !vt_setting_trigger(vt_process.set.trigger, &rules) || !rules.counter) return;
+    if (strlen(name) != rules.counter_bytes || memcmp(name, rules.counter, rules.counter_bytes)) return;
+    counter_type = type;
+    atomic_store(&counter, id);
+}
+
+int vt_trigger_lacks_counter(void)
+{
+    struct vt_keep_rules rules;
+    const int is_rule = *vt_process.set.trigger && vt_setting_trigger(vt_process.set.trigger, &rules);
+    return is_rule && rules.counter && !atomic_load(&counter);
+}
+
+void vt_trigger_value(struct vt_keep *k, const uint64_t *record)
+{
+    double value = (double)record[1];
+    const uint32_t id = atomic_load(&counter);
+    if (!k->rules.counter || !id || VT_ID((uint32_t)*record) != id) return;
+    if (counter_type == 'f') memcpy(&value, &record[1], sizeof value);
+    else if (counter_type == 'i') value = (double)(int64_t)record[1];
+    const uint32_t is_above = value > k->rules.above;
+    if (is_above && !k->is_above) fire(k, k->open.at ? k->open.number : 1);
+    k->is_above = is_above;
+}
+
+/* ---- Iterations and seconds ---- */
+
 void vt_trigger_begins(struct vt_keep *k, uint64_t now)
 {
     k->mpi_ticks = 0;
@@ -105,12 +140,13 @@ void vt_trigger_tell(struct vt_location *l)
     struct vt_text t = vt_text_into(words, sizeof words);
     vt_text_add(&t, "VT_TRIGGER: ");
     if (k->rules.mpi) vt_text_dec(&t, k->part);
-    vt_text_add(&t, k->rules.mpi ? " % of " : "long ");
+    vt_text_add(&t, k->rules.counter ? vt_process.set.trigger : k->rules.mpi ? " % of " : "long ");
+    if (k->rules.counter && *iteration) vt_text_add(&t, " in ");
     if (*iteration) {
         vt_text_add(&t, "iteration ");
         vt_text_dec(&t, k->fired);
         vt_text_add(&t, " of ", iteration);
-    } else vt_text_add(&t, "the last second");
+    } else if (k->rules.mpi) vt_text_add(&t, "the last second");
     if (k->rules.mpi) vt_text_add(&t, " in MPI");
     k->fired = 0;
     const uint32_t marker = (uint32_t)vt_new_id(VT_ID_MARKER), text = (uint32_t)vt_new_id(VT_ID_TEXT);

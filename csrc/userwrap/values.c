@@ -76,6 +76,7 @@ static uint32_t define_counter(const struct vt_user_key *key)
                       vt_string("n"), vt_bool(0)))
         return 0;
     vt_user_join(VT_D_METRIC, (uint32_t)id, key->text[2]);
+    vt_trigger_counter((uint32_t)id, key->text[0], type == SIGNED ? 'i' : type == UNSIGNED ? 'u' : 'f');
     return type << 24 | (uint32_t)id;
 }
 

@@ -24,6 +24,7 @@ from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import prefix_of, run, unify, vtrace
 from support.oracles.check import check
+from support.oracles.user_api import MANUAL
 from support.readers.archive import Trace
 from support.readers.call_paths import by_name, calls
 from support.tools import environment
@@ -303,6 +304,27 @@ def test_trigger(program: Path, tmp_path: Path, mode: str, archive: str) -> None
     assert max(times) * 1e9 / trace.resolution > 19e6
     markers = vtrace_api.open(tmp_path / archive).markers()["text"].tolist()
     assert any(text.startswith("VT_TRIGGER: long iteration ") for text in markers)
+
+
+@pytest.mark.parametrize(("mode", "archive"), [("RING", "{}.trace"), ("PROFILE", "{}-last.trace")])
+def test_trigger_of_a_counter(build: Builder, tmp_path: Path, mode: str, archive: str) -> None:
+    """The counter rises at turn 5000 of 20000; at the end the ring has the last 3000."""
+    program = build("counter_trigger.c", flags=MANUAL)
+    env = {"VT_TRIGGER": "counter queue length > 1000", "VT_MODE": mode, "VT_BUFFER_SIZE": "100K"}
+    done = run(program, tmp_path, "20000", "5000", env=env)
+    assert "VT_TRIGGER fired 1 times on rank 0" in done.stderr
+    unify(tmp_path, program.name)
+    trace = check(tmp_path / archive.format(program.name))
+    values = [[*event.attrs["values"]] for event in trace.events if event.kind == "Metric"]
+    assert values.count([5000]) == 2
+    texts = vtrace_api.open(trace.path).markers()["text"].tolist()
+    assert "VT_TRIGGER: counter queue length > 1000" in texts
+
+
+def test_a_trigger_without_its_counter(build: Builder, tmp_path: Path) -> None:
+    env = {"VT_TRIGGER": "counter queue > 1000", "VT_MODE": "RING"}
+    done = run(build("counter_trigger.c", flags=MANUAL), tmp_path, "20", "5", env=env)
+    assert "VT_TRIGGER=counter queue > 1000: the program has defined no such counter by the user API" in done.stderr
 
 
 def before(last: list[Step], full: list[Step]) -> int:

@@ -56,8 +56,9 @@ VALUES = {
     "trigger": (
         "--trigger",
         "RULE",
-        "Keep the last records, and write them when 'iteration > 1.5 x median', or MPI calls take more than a part of "
-        "the time, 'mpi wait > 20 %'; sets VT_TRIGGER, and VT_MODE=RING without --profile-only.",
+        "Keep the last records, and write them when 'iteration > 1.5 x median', MPI calls take more than a part of "
+        "the time, 'mpi wait > 20 %', or a counter of the user API is high, 'counter NAME > 1000'; sets VT_TRIGGER, "
+        "and VT_MODE=RING without --profile-only.",
     ),
     "sample": (
         "--sample",

@@ -35,7 +35,9 @@ _SITES, _SITE_BYTES = "VT_MEMTRACE_CALLSITES", "32K"
 """The setting by which callers of allocations are recorded where functions are not, and its value."""
 _KEEP = re.compile(r"((first|every):\d+|slowest:\d+(\.\d+)?%)(,((first|every):\d+|slowest:\d+(\.\d+)?%))*")
 """The values of --keep."""
-_TRIGGER = re.compile(r"iteration *> *\d+(\.\d+)? *x *median|mpi *wait *> *\d+(\.\d+)? *%", re.IGNORECASE)
+_TRIGGER = re.compile(
+    r"iteration *> *\d+(\.\d+)? *x *median|mpi *wait *> *\d+(\.\d+)? *%|counter +[^ ].*> *-?\d+ *", re.IGNORECASE
+)
 """The values of --trigger."""
 _DECIDES_SAMPLES = ("VT_SAMPLE_RATE", "VT_SAMPLE_CLOCK", "VT_FUNCTIONS", "VT_METRICS")
 """Settings of a user who wants other samples, or none by default."""
@@ -220,10 +222,14 @@ def _set_iterations(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> 
     if keep and not _KEEP.fullmatch(keep):
         raise UsageError(f"--keep {keep} is no rule", "give first:N, every:N, slowest:P% or first:3,every:9")
     if trigger and not _TRIGGER.fullmatch(trigger):
-        raise UsageError(f"--trigger {trigger} is no rule", "give 'iteration > 1.5 x median' or 'mpi wait > 20 %'")
+        raise UsageError(
+            f"--trigger {trigger} is no rule",
+            "give 'iteration > 1.5 x median', 'mpi wait > 20 %' or 'counter NAME > 9'",
+        )
     if trigger and (keep or chosen.budget):
         raise UsageError("--trigger excludes --keep and --budget", "leave one of them out")
-    needs = f"--keep {keep}" if keep else f"--trigger {trigger}" if trigger and "iteration" in trigger.lower() else ""
+    of_iterations = (trigger or "").lower().startswith("iteration")
+    needs = f"--keep {keep}" if keep else f"--trigger {trigger}" if of_iterations else ""
     if needs and not (chosen.iteration or environ.get("VT_ITERATION")):
         raise UsageError(f"{needs} needs the region of the iterations", "give --iteration NAME")
     for setting, value in (("VT_KEEP", keep), ("VT_ITERATION", chosen.iteration), ("VT_TRIGGER", trigger)):
