@@ -102,7 +102,7 @@ int vt_node_has_fired(void)
 void vt_node_end(void)
 {
     char path[VT_PATH];
-    struct shared *s = vt_process.set.mode == VT_MODE_TRACE && !*vt_process.set.keep ? NULL : of_node();
+    struct shared *s = *vt_process.set.keep || *vt_process.set.trigger ? of_node() : NULL;
     if (!s || atomic_fetch_add(&s->ended, 1) + 1 != vt_process.set.processes) return;
     name_file(path);
     VT_SYS3(unlinkat, AT_FDCWD, path, 0);
