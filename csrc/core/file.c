@@ -177,7 +177,7 @@ static void release(struct vt_location *l, int content, struct vt_chunk **first)
         vt_chunk_keep(c);
         l->spare = c;
     } else vt_chunk_give(c);
-    if (content == VT_EVENTS) l->chunks--;
+    if (content == VT_EVENTS) VT_SET(l->chunks, l->chunks - 1);
     if (content == VT_SAMPLES) l->samples.chunks--;
 }
 
@@ -277,7 +277,7 @@ static int flush(struct vt_location *l, int definitions, int keeps_room, uint32_
         l->keeps_room = keeps_room;
         l->wants_spare = most != ALL; /* otherwise other threads might take all returned chunks */
         l->to_write = left;
-        if (most == ALL) l->round = 0;
+        if (most == ALL) VT_SET(l->round, 0);
         if (l->keep && (most == ALL || l->full == l->keep->out)) vt_thin_held(l, ALL);
         long r = l->unwritten & 1u << VT_DEFINITIONS ? -EIO : 0;
         if (definitions) vt_defs_finish(l);

@@ -168,21 +168,21 @@ static uint32_t most_chunks(const struct vt_location *l)
 
 /* Writes the oldest full chunks of a location: a step, so that no event waits long. VT_MAX_FLUSHES counts how often the
    location has filled its quota: the first step does, and the next one after as many chunks. counts: 0 if other locations
-   fill the buffer. */
+   fill the buffer. Another thread may write all chunks meanwhile (vt_complete), so that the numbers are atomic. */
 static void write_step(struct vt_location *l, int counts)
 {
     const uint64_t begin = vt_now();
-    const uint32_t before = l->chunks;
-    if (counts && !l->round) {
-        l->round = l->quota;
+    const uint32_t before = VT_READ(l->chunks);
+    if (counts && !VT_READ(l->round)) {
+        VT_SET(l->round, l->quota);
         VT_SET(l->flushes, l->flushes + 1);
     }
-    const uint32_t most = counts ? l->round : before, ready = vt_keep_ready(l);
+    const uint32_t most = counts ? VT_READ(l->round) : before, ready = vt_keep_ready(l);
     if (vt_file_flush_step(l, most < ready ? most : ready) < 0) vt_stop(l, VT_LOST_WRITE, 0);
     else vt_size_check(l);
-    const uint32_t wrote = before - l->chunks;
-    l->step_at = l->chunks < VT_STEP / 2 ? VT_STEP : l->chunks + VT_STEP / 2;
-    if (counts) l->round = l->round > wrote ? l->round - wrote : 0;
+    const uint32_t left = VT_READ(l->chunks), wrote = before - left, round = VT_READ(l->round);
+    l->step_at = left < VT_STEP / 2 ? VT_STEP : left + VT_STEP / 2;
+    if (counts) VT_SET(l->round, round > wrote ? round - wrote : 0);
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - begin));
 }
 
