@@ -415,8 +415,9 @@ def test_mpi_trigger(mpi: Mpi, tmp_path: Path, mode: str, iteration: str, what: 
 
 
 def test_all_ranks_write_their_rings(mpi: Mpi, tmp_path: Path) -> None:
-    """Rank 1 sleeps in a step. The profile of a rank keeps no events unless a trigger fires. The ranks write at different
-    moments, so that the last collective operations lack some ranks."""
+    """Rank 1 sleeps in a step. The profile of a rank keeps no events unless a trigger fires.
+
+    The ranks write at different moments, so that the last collective operations lack some ranks."""
     rule = {"VT_ITERATION": "step", "VT_TRIGGER": "iteration > 1000 x median", "VT_MODE": "PROFILE"}
     program = mpi.build("mpi_kept.c")
     run(program, tmp_path, "600", "500", launch=[*mpi.launch, "-n", "4"], env={**mpi.env, **rule})
